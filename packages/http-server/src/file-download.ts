@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import type { Logger } from '@sluice/process'
 
@@ -8,7 +7,10 @@ export interface DownloadBytes {
   id: string
   /** Resolves to the size of the file when the file is complete. Rejects if it cannot be completed. */
   size(): Promise<number>
-  /** Yields the bytes from a position on, and waits for those that are still arriving. Throws if they never arrive. */
+  /**
+   * Yields the bytes from a position on, and waits for those that are still arriving. Each chunk is valid until the next one is
+   * requested. Throws if the bytes never arrive.
+   */
   read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
@@ -113,10 +115,23 @@ async function sendBytes(
   for await (const chunk of chunks) {
     const part = chunk.length > left ? chunk.subarray(0, left) : chunk
     left -= part.length
-    if (!response.write(part)) await once(response, 'drain', { signal })
+    await writeAll(response, part, signal)
     if (left === 0) break
   }
   response.end()
+}
+
+/** Resolves when the operating system has the bytes, so that their memory can be reused. */
+function writeAll(response: Response, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    response.write(bytes, (error) => {
+      signal.removeEventListener('abort', abort)
+      if (error) reject(error)
+      else resolve()
+    })
+  })
 }
 
 /** Parses a single range such as `bytes=100-`. Undefined for any other Range header, which a server may ignore (RFC 9110). */

@@ -47,7 +47,10 @@ export type RowTextFormat = 'CSV' | 'EXCEL_CSV' | 'NDJSON'
 /** A running export. Disposing ends it at the server. */
 export interface RowExport extends AsyncDisposable {
   columns: WarehouseColumn[]
-  /** UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. A header is a separate chunk. */
+  /**
+   * UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. A chunk is valid until the next one is
+   * requested. A header is a separate chunk.
+   */
   bytes: AsyncIterable<Uint8Array>
   /** Rows that were read so far. */
   rowCount(): number

@@ -9,7 +9,7 @@ export function exportsSuite(subject: Given): void {
   async function exportText(source: ExportSource, format: RowTextFormat = 'CSV', signal = never) {
     await using opened = await subject.warehouse.queries.exportRows(source, format, signal)
     const chunks: Uint8Array[] = []
-    for await (const chunk of opened.bytes) chunks.push(chunk)
+    for await (const chunk of opened.bytes) chunks.push(Buffer.from(chunk))
     return { columns: opened.columns, text: Buffer.concat(chunks).toString() }
   }
   const table = (name: string) => ({ table: { schema: 'health', name } })

@@ -1,6 +1,6 @@
 import { schemaChanges, type SchemaChanges } from '@sluice/contracts'
 import fc from 'fast-check'
-import type { TypeEvidence } from '../src/shape/remembered-feed.ts'
+import type { TypeEvidence } from '@sluice/row-stream'
 
 export type DataType = 'SMALLINT' | 'BIGINT' | 'DATE' | 'TEXT'
 

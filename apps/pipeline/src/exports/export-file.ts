@@ -1,4 +1,4 @@
-import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import { createGzip } from 'node:zlib'
 import { exportMediaTypes, type ExportFormat } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
@@ -153,11 +153,20 @@ async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<
 
 async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: gzipLevel })
-  const fed = pipeline(bytes, gzip)
-  // The loop below throws the same error.
-  fed.catch(() => {})
-  for await (const chunk of gzip) yield chunk as Uint8Array
-  await fed
+  const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
+  const source = bytes[Symbol.asyncIterator]()
+  const feed = async () => {
+    // The next chunk may reuse the memory of the one before.
+    for (let next = await source.next(); !next.done; next = await source.next()) await write(next.value)
+    gzip.end()
+  }
+  feed().catch((error) => gzip.destroy(error))
+  try {
+    for await (const chunk of gzip) yield chunk as Uint8Array
+  } finally {
+    gzip.destroy()
+    await source.return?.()
+  }
 }
 
 function acceptsGzip(header: string | string[] | undefined): boolean {

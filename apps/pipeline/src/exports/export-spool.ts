@@ -59,16 +59,16 @@ export class ExportSpool implements DownloadBytes, Disposable {
     // The number of a closed descriptor may belong to another file by now.
     if (this.#isClosed) throw new Error('The export has ended. Request it again.')
     this.#readers += 1
+    const memory = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#outcome ? this.#length : readChunkBytes))
     const wake = () => this.#notify()
     signal.addEventListener('abort', wake, { once: true })
     try {
       for (let at = from; ; ) {
         signal.throwIfAborted()
         if (at < this.#length) {
-          const buffer = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#length - at))
-          const { bytesRead } = await read(this.#descriptor, buffer, 0, buffer.length, at)
+          const { bytesRead } = await read(this.#descriptor, memory, 0, Math.min(memory.length, this.#length - at), at)
           at += bytesRead
-          yield buffer.subarray(0, bytesRead)
+          yield memory.subarray(0, bytesRead)
         } else if (this.#outcome) {
           if ('error' in this.#outcome) throw this.#outcome.error
           return

@@ -8,6 +8,7 @@ import {
   maxQueryRows,
   pageTooLarge,
   resolvePageLimits,
+  resolvePushSeconds,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
@@ -176,7 +177,7 @@ async function exportRows(
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
   const query = 'query' in source ? source.query : { text: '' }
-  const { seconds } = resolvePageLimits(1, query.limits)
+  const seconds = resolvePushSeconds(query.limits?.seconds)
   const toProblem = (error: unknown) => {
     signal.throwIfAborted()
     return queryProblem(error, query, seconds)

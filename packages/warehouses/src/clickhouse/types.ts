@@ -1,5 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { type TypeRules, widestText } from '../shape/plan-shape.ts'
+import { type WarehouseTypes, widenTypes as widen } from '../shape/widen-types.ts'
 
 /** A type as `system.columns` prints it, unwrapped from `Nullable(…)`. */
 export type SqlType = string
@@ -88,34 +89,19 @@ export const typeRules: TypeRules = {
   },
 }
 
-const integerTypes = ['Int16', 'Int32', 'Int64']
-const digitsByType: Record<SqlType, number> = { Int16: 5, Int32: 10, Int64: 19 }
-const timeTypes = ['Date32', wallClock, instantType]
-
-/**
- * Returns the narrowest type that holds every value of both without loss, `String` as the last resort. A float with a whole
- * number of up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
- */
-export function widenTypes(one: SqlType, other: SqlType): SqlType {
-  if (one === other) return one
-  for (const family of [integerTypes, timeTypes]) {
-    if (family.includes(one) && family.includes(other))
-      return family[Math.max(family.indexOf(one), family.indexOf(other))]!
-  }
-  if (isFloat(one) || isFloat(other)) {
-    const exact = [one, other].every((type) => isFloat(type) || type === 'Int16' || type === 'Int32')
-    return exact ? 'Float64' : 'String'
-  }
-  const shapes = [one, other].map((type) => {
-    const [precision, scale = 0] = digitsOf(type)
-    if (digitsByType[type] !== undefined) return { before: digitsByType[type], after: 0 }
-    return precision === undefined ? undefined : { before: precision - scale, after: scale }
-  })
-  if (shapes.some((shape) => shape === undefined)) return 'String'
-  const before = Math.max(...shapes.map((shape) => shape!.before))
-  const after = Math.max(...shapes.map((shape) => shape!.after))
-  return before + after > maxPrecision ? 'String' : decimalType(before + after, after)
+const widening: WarehouseTypes = {
+  integers: { Int16: 5, Int32: 10, Int64: 19 },
+  times: ['Date32', wallClock, instantType],
+  singleFloat: 'Float32',
+  doubleFloat: 'Float64',
+  readDecimal: digitsOf,
+  decimal: (precision, scale) => (precision > maxPrecision ? 'String' : decimalType(precision, scale)),
+  anyNumber: 'String',
+  text: 'String',
 }
+
+/** Returns the narrowest type that stores every value of both types without loss. */
+const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(widening, one, other)
 
 function decimalType(precision: number, scale: number): SqlType {
   const declared = precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision
@@ -127,5 +113,3 @@ export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale] = /^Decimal\((\d+),\s*(\d+)\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]
 }
-
-const isFloat = (type: SqlType): boolean => type === 'Float32' || type === 'Float64'

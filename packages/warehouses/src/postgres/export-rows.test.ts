@@ -7,8 +7,8 @@ describe('exportRows of PostgreSQL', () => {
 
   async function exportText(text: string, format: 'CSV' | 'NDJSON'): Promise<string> {
     await using opened = await scratch.warehouse.queries.exportRows({ query: { text } }, format, never)
-    const chunks: Uint8Array[] = []
-    for await (const chunk of opened.bytes) chunks.push(chunk)
+    const chunks: Buffer[] = []
+    for await (const chunk of opened.bytes) chunks.push(Buffer.from(chunk))
     return Buffer.concat(chunks).toString()
   }
 

@@ -1,5 +1,5 @@
 import { escapeIdentifier } from 'pg'
-import { resolvePageLimits } from '../query-limits.ts'
+import { resolvePushSeconds } from '../query-limits.ts'
 import type { ExportSource, RowExport, RowTextFormat } from '../query-runner.ts'
 import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/row-text.ts'
 import { type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
@@ -21,7 +21,7 @@ export async function exportRows(
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
   const query = 'query' in source ? source.query : { text: '' }
-  const { seconds } = resolvePageLimits(1, query.limits)
+  const seconds = resolvePushSeconds(query.limits?.seconds)
   const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
   const { columns, copy, first } = await session.run(async (client, timeLimit) => {
     const { from, columns } =

@@ -1,6 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredAs } from '../shape/remembered-feed.ts'
 import type { TypeRules } from '../shape/plan-shape.ts'
+import { type WarehouseTypes, widenTypes as widen } from '../shape/widen-types.ts'
 
 /** A type as `format_type` prints it, with length and precision: comparisons use the catalogue's text. */
 export type SqlType = string
@@ -59,44 +60,23 @@ export const typeRules: TypeRules = {
   widest: (one, other) => storedAs(widenTypes(one.type, other.type)),
 }
 
-const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
-const integerFamily = ['smallint', 'integer', 'bigint']
-const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
-
-/**
- * Returns the narrowest type that holds every value of both types without loss; the widest is `text`. A float with a whole number of up to
- * 32 bits is a double; with a bigint or a decimal it is an unbounded numeric, since a double rounds above 2^53.
- */
-export function widenTypes(one: SqlType, other: SqlType): SqlType {
-  if (one === other) return one
-  for (const family of [integerFamily, timeTypes]) {
-    if (family.includes(one) && family.includes(other))
-      return family[Math.max(family.indexOf(one), family.indexOf(other))]!
-  }
-  if (isNumber(one) && isNumber(other)) return widestNumber(one, other)
-  if (one.startsWith('character varying(') && other.startsWith('character varying(')) {
-    return `character varying(${Math.max(parseTypeModifiers(one)[0]!, parseTypeModifiers(other)[0]!)})`
-  }
-  return 'text'
+const widening: WarehouseTypes = {
+  integers: { smallint: 5, integer: 10, bigint: 19 },
+  times: ['date', 'timestamp without time zone', 'timestamp with time zone'],
+  singleFloat: 'real',
+  doubleFloat: 'double precision',
+  readDecimal: (type) => (type.startsWith('numeric(') ? parseTypeModifiers(type) : []) as [number?, number?],
+  decimal: formatNumericType,
+  anyNumber: 'numeric',
+  widerText: (one, other) =>
+    one.startsWith('character varying(') && other.startsWith('character varying(')
+      ? `character varying(${Math.max(parseTypeModifiers(one)[0]!, parseTypeModifiers(other)[0]!)})`
+      : undefined,
+  text: 'text',
 }
 
-function widestNumber(one: SqlType, other: SqlType): SqlType {
-  if (isFloat(one) || isFloat(other)) {
-    const exact = [one, other].every((type) => isFloat(type) || type === 'smallint' || type === 'integer')
-    return exact ? 'double precision' : 'numeric'
-  }
-  const shapes = [one, other].map(countDigits)
-  if (shapes.some((shape) => shape === undefined)) return 'numeric'
-  const before = Math.max(...shapes.map((shape) => shape!.before))
-  const after = Math.max(...shapes.map((shape) => shape!.after))
-  return formatNumericType(before + after, after)
-}
-
-function countDigits(type: SqlType): { before: number; after: number } | undefined {
-  if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
-  const [precision, scale = 0] = parseTypeModifiers(type)
-  return precision === undefined ? undefined : { before: precision - scale, after: scale }
-}
+/** Returns the narrowest type that stores every value of both types without loss. */
+export const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(widening, one, other)
 
 function formatNumericType(precision: number, scale: number): SqlType {
   const declared = precision >= 1 && precision <= 1000 && scale >= 0 && scale <= precision
@@ -104,15 +84,7 @@ function formatNumericType(precision: number, scale: number): SqlType {
 }
 
 function parseTypeModifiers(type: SqlType): number[] {
-  return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
-}
-
-function isFloat(type: SqlType): boolean {
-  return type === 'real' || type === 'double precision'
-}
-
-function isNumber(type: SqlType): boolean {
-  return integerFamily.includes(type) || isFloat(type) || type.startsWith('numeric')
+  return (/\(([\d,-]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }
 
 function varcharName(length: number | undefined): DataType {

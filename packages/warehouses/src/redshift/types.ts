@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import { type WarehouseTypes, widenTypes } from '../shape/widen-types.ts'
 import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
@@ -31,12 +32,8 @@ const typesByDataType: Record<DataType, SqlType> = {
   JSONB: longText,
 }
 
-const digitsByType: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
-const integerFamily = Object.keys(digitsByType)
-const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
-
-function decimalType(before: number, after: number): SqlType {
-  return before + after > maxPrecision ? longText : `numeric(${before + after},${after})`
+function decimalType(precision: number, scale: number): SqlType {
+  return precision > maxPrecision ? longText : `numeric(${precision},${scale})`
 }
 
 /** Returns the precision and scale of a decimal, or the length of a text. */
@@ -45,14 +42,13 @@ export function parseTypeModifiers(type: SqlType): number[] {
 }
 
 const isText = (type: SqlType): boolean => type.startsWith('character') || type === 'text'
-const isFloat = (type: SqlType): boolean => type === 'real' || type === 'double precision'
 
 export const redshiftTypes: DialectTypes = {
   longText,
   isText,
   sqlType({ dataType, precision, scale = 0 }) {
     if (dataType !== 'DECIMAL' || precision === undefined) return typesByDataType[dataType]
-    return scale < 0 || scale > precision ? anyDecimal : decimalType(precision - scale, scale)
+    return scale < 0 || scale > precision ? anyDecimal : decimalType(precision, scale)
   },
   describe(type): StoredType {
     if (type === anyDecimal) return { dataType: 'DECIMAL' }
@@ -62,28 +58,21 @@ export const redshiftTypes: DialectTypes = {
     const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && !isText(sql))
     return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
   },
-  /** Returns the narrowest type for the values of both. A float and a whole number over 32 bits become text, as a double rounds. */
-  widest(one, other) {
-    if (one === other) return one
-    for (const family of [integerFamily, timeTypes])
-      if (family.includes(one) && family.includes(other))
-        return family[Math.max(family.indexOf(one), family.indexOf(other))]!
-    if (isText(one) && isText(other)) {
-      const [a = longestText, b = longestText] = [parseTypeModifiers(one)[0], parseTypeModifiers(other)[0]]
-      return textType(Math.max(a, b))
-    }
-    if (isFloat(one) || isFloat(other)) {
-      const exact = [one, other].every((type) => isFloat(type) || type === 'smallint' || type === 'integer')
-      return exact ? 'double precision' : longText
-    }
-    const [a, b] = [countDigits(one), countDigits(other)]
-    if (!a || !b) return longText
-    return decimalType(Math.max(a.before, b.before), Math.max(a.after, b.after))
-  },
+  widest: (one, other) => widenTypes(widening, one, other),
 }
 
-function countDigits(type: SqlType): { before: number; after: number } | undefined {
-  if (digitsByType[type] !== undefined) return { before: digitsByType[type], after: 0 }
-  const [precision, scale = 0] = type.startsWith('numeric') ? parseTypeModifiers(type) : []
-  return precision === undefined ? undefined : { before: precision - scale, after: scale }
+const widening: WarehouseTypes = {
+  integers: { smallint: 5, integer: 10, bigint: 19 },
+  times: ['date', 'timestamp without time zone', 'timestamp with time zone'],
+  singleFloat: 'real',
+  doubleFloat: 'double precision',
+  readDecimal: (type) => (type.startsWith('numeric(') ? parseTypeModifiers(type) : []) as [number?, number?],
+  decimal: decimalType,
+  anyNumber: longText,
+  widerText(one, other) {
+    if (!isText(one) || !isText(other)) return undefined
+    const [a = longestText, b = longestText] = [parseTypeModifiers(one)[0], parseTypeModifiers(other)[0]]
+    return textType(Math.max(a, b))
+  },
+  text: longText,
 }

@@ -1,13 +1,7 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
-import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
-import {
-  type TypeEvidence,
-  type FeedMemory,
-  type RememberedColumn,
-  type StoredAs,
-  hadValues,
-} from './remembered-feed.ts'
+import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
+import { type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './remembered-feed.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
 export interface TypeRules {

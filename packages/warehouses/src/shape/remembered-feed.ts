@@ -1,11 +1,5 @@
 import type { DataType } from '@sluice/contracts'
 
-/**
- * The evidence for a column's type. Absent: its values or the source. NOTHING: it saw no value. AMBIGUOUS: it saw only dates whose day and
- * month could be swapped. REQUESTED: the pipeline's settings give the type.
- */
-export type TypeEvidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
-
 /** The stored type of a column: as the warehouse prints it, and as a data type of the API. */
 export interface StoredAs {
   type: string

@@ -8,6 +8,7 @@ import {
   maxQueryRows,
   pageTooLarge,
   resolvePageLimits,
+  resolvePushSeconds,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
@@ -218,7 +219,7 @@ async function exportRows(
   await using resources = new AsyncDisposableStack()
   const query = 'query' in source ? source.query : { text: '' }
   const { schemas = [] } = query
-  const { seconds } = resolvePageLimits(1, query.limits)
+  const seconds = resolvePushSeconds(query.limits?.seconds)
   const explain = (error: unknown) => {
     signal.throwIfAborted()
     return queryProblemOf(dialect, error, {}, seconds)

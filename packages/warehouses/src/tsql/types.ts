@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import { type WarehouseTypes, widenTypes } from '../shape/widen-types.ts'
 import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
@@ -40,7 +41,13 @@ const queryOnlyTypes: Record<SqlType, DataType> = {
   json: 'JSONB',
 }
 
-export const tsqlTypes: DialectTypes = { sqlType, describe: describeType, widest: widenTypes, isText, longText }
+export const tsqlTypes: DialectTypes = {
+  sqlType,
+  describe: describeType,
+  widest: (one, other) => widenTypes(widening, one, other),
+  isText,
+  longText,
+}
 
 export function sqlType({ dataType, precision, scale = 0 }: StoredType): SqlType {
   if (dataType !== 'DECIMAL') return sqlTypesByDataType[dataType] ?? longText
@@ -65,36 +72,17 @@ export function isText(type: SqlType): boolean {
   return /^n?(var)?char|^n?text/.test(type)
 }
 
-const integerTypes = ['smallint', 'int', 'bigint']
-const integerDigits: Record<SqlType, number> = { smallint: 5, int: 10, bigint: 19 }
-const timeFamily = ['date', 'datetime2(6)', 'datetimeoffset(6)']
-const floatTypes = ['real', 'float']
-
-/**
- * Returns the narrowest type that holds every value of both without loss, text as the last resort. A float with a whole number of
- * up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
- */
-export function widenTypes(one: SqlType, other: SqlType): SqlType {
-  if (one === other) return one
-  for (const family of [integerTypes, timeFamily])
-    if (family.includes(one) && family.includes(other))
-      return family[Math.max(family.indexOf(one), family.indexOf(other))]!
-  if (isText(one) && isText(other)) return lengthOf(one) > lengthOf(other) ? one : other
-  if (floatTypes.includes(one) || floatTypes.includes(other)) {
-    const exact = [one, other].every((type) => floatTypes.includes(type) || type === 'smallint' || type === 'int')
-    return exact ? 'float' : longText
-  }
-  const shapes = [one, other].map(digitsAround)
-  if (shapes.some((shape) => shape === undefined)) return longText
-  const before = Math.max(...shapes.map((shape) => shape!.before))
-  const after = Math.max(...shapes.map((shape) => shape!.after))
-  return decimalType(before + after, after)
-}
-
-function digitsAround(type: SqlType): { before: number; after: number } | undefined {
-  if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
-  const [precision, scale] = digitsOf(type)
-  return precision === undefined ? undefined : { before: precision - scale!, after: scale! }
+const widening: WarehouseTypes = {
+  integers: { smallint: 5, int: 10, bigint: 19 },
+  times: ['date', 'datetime2(6)', 'datetimeoffset(6)'],
+  singleFloat: 'real',
+  doubleFloat: 'float',
+  readDecimal: digitsOf,
+  decimal: decimalType,
+  anyNumber: longText,
+  widerText: (one, other) =>
+    isText(one) && isText(other) ? (lengthOf(one) > lengthOf(other) ? one : other) : undefined,
+  text: longText,
 }
 
 /** Returns the length in the server's units. */

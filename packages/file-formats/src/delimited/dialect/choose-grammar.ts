@@ -1,6 +1,6 @@
 import { MISSPLIT_CELL, EMPTY_CELL, INDENTED_CELL, NUMBER_CELL, TEXT_CELL, TIME_CELL } from './cell-kind.ts'
 import { type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
-import { type DelimitedGrammar, plainGrammar } from './dialect.ts'
+import type { DelimitedGrammar } from './dialect.ts'
 import { IS_QUOTED } from '../record-scanner.ts'
 
 export interface GrammarChoice {
@@ -92,7 +92,7 @@ function harmlessDelimiter(judged: Uint8Array, { quote, comment }: DelimitedGram
   const absent = guessedDelimiters.find(
     (delimiter) => present[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )
-  return absent ?? plainGrammar(guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!).delimiter
+  return absent ?? guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!
 }
 
 const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
