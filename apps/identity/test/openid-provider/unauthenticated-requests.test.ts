@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 beforeEach(() => sql`truncate oidc_models`.execute(service.db))
 
-/** What the provider stored: hours until expiry, and bytes of the payload. */
+/** The stored models of the provider, with the hours until their expiry and the bytes of their payload. */
 const storedModels = async () =>
   (
     await sql<{ model: string; hours: number; bytes: number }>`
