@@ -30,8 +30,8 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
   const proofOf = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
 
   const browserOf = (request: Request, response: Response): string => {
-    const known = readBrowserCookie(request, cookie) ?? (response.locals.formBrowser as string | undefined)
-    return (response.locals.formBrowser = known ?? setBrowserCookie(response, cookie, secure))
+    const existing = readBrowserCookie(request, cookie) ?? (response.locals.formBrowser as string | undefined)
+    return (response.locals.formBrowser = existing ?? setBrowserCookie(response, cookie, secure))
   }
   // Nonces contain no dot, so a form token is never valid as a link proof, or the reverse.
   const proveLink = (browser: string, what: string) => proofOf(browser, `link.${what}`)
@@ -51,8 +51,8 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
     assertValid(request) {
       if (isCrossSiteRequest(request, origin)) throw problems.forbidden('The form comes from another site.')
       const browser = readBrowserCookie(request, cookie)
-      const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
-      const [nonce = '', proof = ''] = typeof given === 'string' ? given.split('.') : []
+      const token: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
+      const [nonce = '', proof = ''] = typeof token === 'string' ? token.split('.') : []
       if (!browser || !isSameProof(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
         throw problems.forbidden('The form was not issued to this browser. Reload the page and send it again.')
     },

@@ -24,7 +24,7 @@ it('the API reference has an example for every property with a pattern', () => {
     for (const [key, value] of Object.entries(part)) walk(value, `${path}/${key}`)
   }
   walk(document, '')
-  // The other half of a pattern that is written in two.
+  // A property whose pattern has two parts has its example at the first one.
   expect(bare.filter((path) => !path.includes('/allOf/'))).toEqual([])
 })
 

@@ -17,12 +17,12 @@ import { toSkeleton } from '../src/sign-in/username.ts'
 export const goodPassword = 'heron-sifts-41-pebbles'
 const keys = `test:${randomBytes(32).toString('base64')}`
 const serviceSecret = randomBytes(24).toString('hex')
-/** Its hash at a cost (8 KiB, one pass) that takes a hundredth of the time of the product's own. */
+/** The hash of `goodPassword` with low cost (8 KiB, one pass). It takes a hundredth of the time of a production hash. */
 const cheapHash = '$argon2id$v=19$m=8,t=1,p=1$YSBzYWx0IGZvciB0ZXN0cw$oUyVkp7n6H1l9z2bbhrrPtopre8YOx441uujHXprcD4'
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
-/** A client as somebody would send it, with a code of its own. */
+/** A valid body for a client (an organisation), with a unique code. */
 export function clientBody(changes: Partial<ClientBody> = {}): ClientBody {
   const code = randomBytes(6).toString('hex')
   return {
@@ -42,13 +42,13 @@ export function clientBody(changes: Partial<ClientBody> = {}): ClientBody {
   }
 }
 
-/** A user as somebody would send it, with a username of its own. */
+/** A valid body for a user, with a unique username. */
 export function userBody(changes: Partial<UserBody> = {}): UserBody {
   const username = `u${randomBytes(6).toString('hex')}`
   return { name: 'Grace', username, email: `${username}@example.org`, ssoAuth: false, startPage: 'DEFAULT', ...changes }
 }
 
-/** The whole service on a database of its own, and short ways to make what a test is not about. */
+/** Starts the whole service with its own database. Also returns functions that create clients, users and sessions. */
 export async function startService(changes: Partial<Config> = {}, dbOf = (db: Kysely<DB>) => db) {
   const database = await testDatabase({ migrations: migrationsFolder })
   const { db } = connect<DB>(database.url, { name: 'identity-test' })
@@ -56,7 +56,7 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
   const config: Config = {
     ...readConfig({ IDENTITY_DATABASE_URL: database.url, SECRET_KEYS: keys, SERVICE_SECRET: serviceSecret }),
     TRUSTED_PROXIES: 1,
-    // So that tests can make users in one step; what it is by default, invitations.test.ts is about.
+    // Lets tests create users in one step. Tests of the default, false, are in invitations.test.ts.
     ADMIN_SETS_PASSWORDS: true,
     ...changes,
   }
@@ -83,20 +83,20 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
     db,
     config,
     http,
-    /** What was logged. */
+    /** The log lines so far. */
     lines,
-    /** What applications did, which is in the audit once it is flushed. */
+    /** Counted events of applications. `flush` writes them to the audit log. */
     tally,
     signIn,
-    bearing: (token: string) => bearing(http, token),
-    service: () => bearing(http, serviceSecret),
+    withToken: (token: string) => withToken(http, token),
+    service: () => withToken(http, serviceSecret),
     client: (body: Partial<ClientBody> = {}) => insertClient(db, clientBody(body)),
     user: (about: NewUser) => insertUser(db, about),
-    /** Somebody signed in who holds these roles, of a new client unless one is named. */
+    /** Creates a user with these roles and signs in. The user belongs to a new client by default. */
     async as(roles: readonly Role[], client?: string) {
       const user = await insertUser(db, { roles, client: client ?? (await insertClient(db, clientBody())) })
       const tokens = await signIn(user.username)
-      return { ...user, tokens, ...bearing(http, tokens.accessToken) }
+      return { ...user, tokens, ...withToken(http, tokens.accessToken) }
     },
     async stop() {
       await new Promise((resolve) => server.close(resolve))
@@ -106,7 +106,7 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
   }
 }
 
-function bearing(http: ReturnType<typeof supertest>, token: string) {
+function withToken(http: ReturnType<typeof supertest>, token: string) {
   const send = (method: 'get' | 'post' | 'put' | 'delete') => (path: string) =>
     http[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`)
   return { get: send('get'), post: send('post'), put: send('put'), delete: send('delete') }
@@ -134,7 +134,10 @@ export interface NewUser {
   analytics?: boolean
 }
 
-/** The user was created a minute ago: a link created in the same millisecond as its user does not work (sign-in/tokens/one-time-links.ts). */
+/**
+ * Inserts a user with a creation time of one minute ago: a link that is created in the same millisecond as its user does
+ * not work (sign-in/tokens/one-time-links.ts).
+ */
 async function insertUser(db: Kysely<DB>, about: NewUser) {
   const { client, roles = [], status = 'ACTIVE', ssoAuth = false, startPage = 'DEFAULT', analytics = false } = about
   const { username = `u${randomBytes(6).toString('hex')}`, passwordHash = cheapHash } = about
@@ -147,8 +150,8 @@ async function insertUser(db: Kysely<DB>, about: NewUser) {
   return { uid, username, client }
 }
 
-/** A database that is another one whenever `current` says so. */
-export const switchable = (current: () => Kysely<DB>): Kysely<DB> =>
+/** Forwards every access to the database that `current` returns at that time. */
+export const switchableDatabase = (current: () => Kysely<DB>): Kysely<DB> =>
   new Proxy(current(), {
     get(_target, name) {
       const value: unknown = Reflect.get(current(), name)
@@ -156,7 +159,7 @@ export const switchable = (current: () => Kysely<DB>): Kysely<DB> =>
     },
   })
 
-/** What the audit says of an object, oldest first. */
+/** The audit entries of an object, oldest first. */
 export async function auditOf(db: Kysely<DB>, object: string) {
   const { rows } = await sql<{
     operation: string

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SsoClientConfigBody } from '@sluice/contracts'
 
-/** An application as somebody would send it, with an id of its own. */
+/** A valid body for an application config, with a unique client id. */
 export const applicationBody = (changes: Partial<SsoClientConfigBody> = {}): SsoClientConfigBody => ({
   ssoClientId: `app-${randomBytes(6).toString('hex')}`,
   clientSecret: randomBytes(32).toString('base64url'),

@@ -34,7 +34,7 @@ async function rowsOf(requestId: string): Promise<Row[]> {
   return rows
 }
 
-/** Fields with a secret's name that hold a text or number: more than whether there is one. */
+/** Properties with a secret's name whose value is a string or number. A boolean only says whether a secret is set. */
 const leaks = (value: unknown): string[] =>
   value === null || typeof value !== 'object'
     ? []
@@ -49,7 +49,7 @@ describe.each(writes)('%s', (id, signature) => {
   it('writes an audit entry with user, address and request id, and without secrets', async () => {
     const { uid = '', params = {}, query = '', body, by } = await good[id]!()
     const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))
-    // A session's refreshes leave one row an hour, and this one was opened just now: docs/decisions/0020-audit-and-reports.md.
+    // Refreshes write one entry an hour and session (docs/decisions/0020-audit-and-reports.md), and this session is new.
     if (id === 'auth.refresh')
       await sql`update sessions set last_used_at = now() - interval '1 hour'`.execute(service.db)
     const caller = by ?? (await service.as(['ROLE_SUPER_ADMIN'], admin.client))

@@ -97,9 +97,9 @@ describe('organisation management', () => {
       timeZone: 'Europe/Oslo',
       routeNotificationEmailAddresses: 'a@b.org, c@d.org',
     })
-    const { body: made } = await admin.post('/clients').send(sent).expect(201)
+    const { body: created } = await admin.post('/clients').send(sent).expect(201)
     const filters = [`technicalContact.email:eq:${email}`, 'timeZone:eq:Europe/Oslo'].map((one) => `filter=${one}`)
-    expect((await admin.get(`/clients?${filters.join('&')}`).expect(200)).body).toMatchObject([{ id: made.id }])
+    expect((await admin.get(`/clients?${filters.join('&')}`).expect(200)).body).toMatchObject([{ id: created.id }])
   })
 
   it('rejects an empty or second translation of a property in the same language', async () => {

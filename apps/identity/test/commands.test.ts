@@ -72,8 +72,8 @@ describe('the commands of the service', () => {
 
   it('explain what to do when the database is missing or not migrated', async () => {
     expect(await run('serve')).toMatchObject({ code: 1, err: expect.stringContaining('run bin/migrate.ts') })
-    const nowhere = 'postgres://nobody:hush-hush@127.0.0.1:1/none'
-    const { code, err } = await run('serve', { IDENTITY_DATABASE_URL: nowhere })
+    const unreachableUrl = 'postgres://nobody:hush-hush@127.0.0.1:1/none'
+    const { code, err } = await run('serve', { IDENTITY_DATABASE_URL: unreachableUrl })
     expect([code, err]).toEqual([1, expect.stringContaining('The database cannot be reached')])
     expect(err).not.toContain('hush-hush')
   })
@@ -111,15 +111,15 @@ describe('the commands of the service', () => {
   it('finish running requests before they stop', async () => {
     const { child, ended } = start('serve', { LOG_LEVEL: 'info' })
     await ready()
-    const asked = Array.from({ length: 20 }, (_, at) => login(`nobody-${at}`, 'some-wrong-password'))
-    let before = 0
-    for (const answer of asked) void answer.then(() => (before += 1)).catch(() => {})
-    await Promise.race(asked)
-    const answeredBefore = before
+    const requests = Array.from({ length: 20 }, (_, index) => login(`nobody-${index}`, 'some-wrong-password'))
+    let answered = 0
+    for (const request of requests) void request.then(() => (answered += 1)).catch(() => {})
+    await Promise.race(requests)
+    const answeredBefore = answered
     child.kill('SIGTERM')
     const answers = await Promise.all(
-      asked.map((answer) =>
-        answer.then(
+      requests.map((request) =>
+        request.then(
           ({ status }) => status,
           () => 'lost',
         ),
@@ -128,7 +128,7 @@ describe('the commands of the service', () => {
     const { code, out } = await ended
     expect(code).toBe(0)
     const logged = out.split('\n').filter((line) => line.includes('"operation":"auth.login"'))
-    // Some were under way when it was told to.
+    // Some requests were running when the process received the signal.
     expect(logged.length).toBeGreaterThan(answeredBefore)
     expect(logged.every((line) => !line.includes('"aborted":true'))).toBe(true)
     expect(answers.filter((status) => status === 401)).toHaveLength(logged.length)

@@ -38,14 +38,17 @@ async function whileHeld<T>(uid: string, change: string, during: () => Promise<T
 
 describe('a user who loses a role during a request', () => {
   it('cannot restore their own access', async () => {
-    const fallen = await service.as(['ROLE_MANAGE_USER'], admin.client)
+    const deactivated = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const answers = await whileHeld(
-      fallen.uid,
-      `update users set status = 'INACTIVE' where uid = '${fallen.uid}'`,
-      () => Array.from({ length: 5 }, async () => fallen.put(`/users/${fallen.uid}/status`).send({ status: 'ACTIVE' })),
+      deactivated.uid,
+      `update users set status = 'INACTIVE' where uid = '${deactivated.uid}'`,
+      () =>
+        Array.from({ length: 5 }, async () =>
+          deactivated.put(`/users/${deactivated.uid}/status`).send({ status: 'ACTIVE' }),
+        ),
     )
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
-    expect((await userOf(fallen.uid)).status).toBe('INACTIVE')
+    expect((await userOf(deactivated.uid)).status).toBe('INACTIVE')
   })
 
   it('cannot grant the lost roles to themselves or to others', async () => {

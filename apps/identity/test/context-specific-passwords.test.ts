@@ -44,7 +44,7 @@ it('rejects a password set by an administrator that contains the name of the use
   }
 })
 
-it('does not reveal the name of another organisation through password checks', async () => {
+it('a rejected password does not reveal the name of another organisation', async () => {
   const other = await service.client({ name: 'Walrus Holdings' })
   const password = 'a walrus on the shore'
   const body = { ...about(), client: { id: other }, password }
@@ -66,7 +66,7 @@ it('rejects a password with the name of the user or organisation in a password c
   const invited = await service.user({ client: admin.client, status: 'INVITATION' })
   const invitation = await linkFor(service, invited.uid, 'INVITATION')
   refused((await post('accept-invitation', invitation).expect(422)).body, '/password', password)
-  // The links work on.
+  // A rejected password leaves the link valid.
   await service.http
     .post('/api/v1/auth/reset-password')
     .send({ token: reset, password: 'otters-juggle-17' })

@@ -80,8 +80,8 @@ describe('the database schema', () => {
 
 describe('the first admin', () => {
   it('is created once by concurrent commands', async () => {
-    const made = await Promise.all([1, 2, 3, 4].map(() => createFirstAdmin(db, generatePassword())))
-    expect(made.filter(Boolean)).toHaveLength(1)
+    const created = await Promise.all([1, 2, 3, 4].map(() => createFirstAdmin(db, generatePassword())))
+    expect(created.filter(Boolean)).toHaveLength(1)
     expect(await hasUsers(db)).toBe(true)
     const { rows } =
       await sql`select u.username, u.status, cardinality(u.roles) as roles, c.code from users u join clients c on c.uid = u.client`.execute(
@@ -111,13 +111,13 @@ describe('signing keys', () => {
     expect(kid).not.toBe(before.kid)
     for (const reader of [keys, createSigningKeys(db, ring('a', 1))])
       expect((await reader.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid])
-    // Two processes that find none at once.
+    // Two processes find no current key at the same time.
     await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
     const both = [1, 2].map(() => createSigningKeys(db, ring('a', 1)))
-    const [one, two] = await Promise.all(both.map((made) => made.current()))
+    const [one, two] = await Promise.all(both.map((created) => created.current()))
     expect(one!.kid).toBe(two!.kid)
-    for (const made of both)
-      expect((await made.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid, one!.kid])
+    for (const created of both)
+      expect((await created.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid, one!.kid])
   })
 
   it('are read again after ten idle minutes, before a token with a withdrawn key is accepted', async () => {

@@ -51,23 +51,23 @@ it('disabling and enabling an organisation with 20,000 signed-in users ends all 
   const client = await service.client()
   await fillUsers(service.config.IDENTITY_DATABASE_URL, [{ client, users }])
   await transaction(service.db, async (trx) => {
-    // A busy machine may need longer than the service allows for a statement.
+    // On a busy machine, this statement may exceed the statement timeout of the service.
     await sql`set local statement_timeout = 0`.execute(trx)
     await sql`
       insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
       select id, client, now() + interval '30 days', roles, '192.0.2.1', '192.0.2.0/24', '' from users, generate_series(1, 2)
       where client = ${client}`.execute(trx)
   })
-  const tallied = async () =>
+  const readTallies = async () =>
     (await sql`select sum(changes) as changes from user_tallies where client = ${client}`.execute(service.db)).rows
   const before = await currentTransaction()
-  const tallies = await tallied()
+  const tallies = await readTallies()
 
   await enable(client, false)
   const open = await sql`select from sessions where client = ${client} and ended_at is null`.execute(service.db)
   expect(open.rows).toHaveLength(0)
   await enable(client, true)
-  expect(await tallied()).toEqual(tallies)
+  expect(await readTallies()).toEqual(tallies)
   expect(await usersWrittenSince(before, client)).toEqual([])
 })
 
@@ -101,22 +101,22 @@ it('an enabled organisation gets its API tokens and invitations back, but not it
   const reset = await linkTo(person.uid, 'PASSWORD_RESET')
   const invitation = await linkTo(invited.uid, 'INVITATION')
   const ticket = await issueTicket(service.db, id)
-  const made = await transaction(service.db, (trx) =>
+  const created = await transaction(service.db, (trx) =>
     addApiToken(trx, id, { name: 'nightly', roles: [], expires: new Date(Date.now() + 3_600_000) }),
   )
-  const script = service.bearing(made!.token)
+  const script = service.withToken(created!.token)
   await script.get('/users/me').expect(200)
 
   await enable(person.client, false)
   const during = await linkTo(person.uid, 'PASSWORD_RESET')
-  // As if the process had been killed between disabling the client and ending its sessions.
+  // Simulates a process that was killed after it disabled the client and before it ended the sessions.
   await sql`update sessions set ended_at = null, end_reason = null where user_id = ${id}`.execute(service.db)
   await person.get('/users/me').expect(401)
   await script.get('/users/me').expect(401)
   await enable(person.client, true)
 
   for (const tokens of [person.tokens, elsewhere]) {
-    await service.bearing(tokens.accessToken).get('/users/me').expect(401)
+    await service.withToken(tokens.accessToken).get('/users/me').expect(401)
     await service.http.post('/api/v1/auth/refresh').send({ refreshToken: tokens.refreshToken }).expect(401)
   }
   const password = randomBytes(12).toString('hex')

@@ -4,8 +4,8 @@ import { goodPassword, type Service } from './app-under-test.ts'
 
 type Person = Awaited<ReturnType<Service['as']>>
 
-/** The code of a seed as RFC 6238 has it, so many steps from now. Written here once more, so that both have to be right. */
-export function codeOf(seed: string, ahead = 0): string {
+/** The code of a seed (RFC 6238), `ahead` time steps from now. An implementation independent of the service's own. */
+export function totpCode(seed: string, ahead = 0): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + ahead))
   const digest = createHmac('sha1', base32(seed)).update(counter).digest()
@@ -21,32 +21,32 @@ function base32(text: string): Buffer {
   return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)))
 }
 
-/** Gives somebody a second factor, and makes the code of this moment good once more. */
-export async function enrol(service: Service, person: Person) {
+/** Enrols a second factor for a user, and makes the current code valid again. */
+export async function enrolSecondFactor(service: Service, person: Person) {
   const { body } = await person.post('/users/me/second-factor').send({ password: goodPassword }).expect(200)
   const seed = body.secret as string
   const confirmed = await person
     .put('/users/me/second-factor')
-    .send({ code: codeOf(seed) })
+    .send({ code: totpCode(seed) })
     .expect(200)
-  await forgetUsedCode(service, person)
-  return { seed, recoveryCodes: confirmed.body.recoveryCodes as string[], code: (ahead = 0) => codeOf(seed, ahead) }
+  await resetUsedCode(service, person)
+  return { seed, recoveryCodes: confirmed.body.recoveryCodes as string[], code: (ahead = 0) => totpCode(seed, ahead) }
 }
 
-export async function forgetUsedCode(service: Service, { uid }: { uid: string }): Promise<void> {
+export async function resetUsedCode(service: Service, { uid }: { uid: string }): Promise<void> {
   await sql`update second_factors set last_step = 0 where user_id = (select id from users where uid = ${uid})`.execute(
     service.db,
   )
 }
 
-/** Somebody new whose password was right just now. */
-export async function halfSignedIn(service: Service) {
+/** Creates a user with a second factor, and a ticket from a sign-in with the right password. */
+export async function createUserWithTicket(service: Service) {
   const person = await service.as([])
-  const factor = await enrol(service, person)
-  return { person, ...factor, ticket: await ticketOf(service, person) }
+  const factor = await enrolSecondFactor(service, person)
+  return { person, ...factor, ticket: await requestTicket(service, person) }
 }
 
-export async function ticketOf(service: Service, { username }: { username: string }): Promise<string> {
+export async function requestTicket(service: Service, { username }: { username: string }): Promise<string> {
   const { body } = await service.http.post('/api/v1/auth/login').send({ username, password: goodPassword }).expect(200)
   return body.secondFactor.ticket
 }

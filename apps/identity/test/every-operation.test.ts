@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const at = ({ path }: OperationSignature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
+const pathWithIds = ({ path }: OperationSignature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : (params[name] ?? randomUUID())))
 type Caller = Awaited<ReturnType<Service['as']>>
 const callers = new Map<string, Promise<Caller>>()
@@ -47,8 +47,8 @@ const callerWith = (held: readonly Role[], client?: string): Promise<Caller> => 
 }
 /** Operations that change their caller, end its sessions, or count its attempts. */
 const affectsCaller = ({ id, guard }: OperationSignature) => guard === 'in-person' || id.startsWith('session.')
-/** A caller who may do everything. */
-const rightful = async (signature: OperationSignature) => {
+/** A caller who passes the guard of the operation. */
+const allowedCaller = async (signature: OperationSignature) => {
   if (signature.guard === 'service') return service.service()
   const held = ['ROLE_SUPER_ADMIN'] as const
   return affectsCaller(signature) ? service.as(held, admin.client) : callerWith(held, admin.client)
@@ -72,8 +72,8 @@ describe('the operations of the API', () => {
 describe.each(table)('%s', (id, signature) => {
   it('returns the response of its contract for a valid request', async () => {
     const { uid, params, query = '', body, by } = await good[id]!()
-    const caller = by ?? (await rightful(signature))
-    const answer = await caller[signature.method](`${at(signature, uid, params)}${query}`).send(body)
+    const caller = by ?? (await allowedCaller(signature))
+    const answer = await caller[signature.method](`${pathWithIds(signature, uid, params)}${query}`).send(body)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.response)
       expect(createContractChecker(signature.response)(answer.body)).toEqual({ value: answer.body })
@@ -85,15 +85,15 @@ describe.each(table)('%s', (id, signature) => {
 
   it('returns 405 for another method', async () => {
     const { uid } = await good[id]!()
-    const { body } = await service.http.patch(`/api/v1${at(signature, uid)}`).expect(405)
+    const { body } = await service.http.patch(`/api/v1${pathWithIds(signature, uid)}`).expect(405)
     expect(body.code).toBe('method-not-allowed')
   })
 })
 
 describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))('%s', (_id, signature) => {
   it('returns 406 without any effect when Accept excludes its media type', async () => {
-    const caller = await rightful(signature)
-    const answer = await caller[signature.method](at(signature)).set('Accept', 'text/csv').expect(406)
+    const caller = await allowedCaller(signature)
+    const answer = await caller[signature.method](pathWithIds(signature)).set('Accept', 'text/csv').expect(406)
     expect(answer.body.code).toBe('not-acceptable')
   })
 })
@@ -101,8 +101,8 @@ describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))
 describe.each(withoutQuery)('%s', (id, signature) => {
   it('rejects an unknown query parameter with 400', async () => {
     const { uid, params, body, by } = await good[id]!()
-    const caller = by ?? (await rightful(signature))
-    const answer = await caller[signature.method](`${at(signature, uid, params)}?colour=red`)
+    const caller = by ?? (await allowedCaller(signature))
+    const answer = await caller[signature.method](`${pathWithIds(signature, uid, params)}?colour=red`)
       .send(body)
       .expect(400)
     expect(answer.body.errors).toEqual([{ pointer: '/colour', detail: 'is not known here' }])
@@ -111,13 +111,13 @@ describe.each(withoutQuery)('%s', (id, signature) => {
 
 describe.each(guarded)('%s', (_id, signature) => {
   it('rejects a missing, invalid or wrong kind of token', async () => {
-    const url = at(signature)
+    const url = pathWithIds(signature)
     const body = await goodBody(signature)
     await service.http[signature.method](`/api/v1${url}`)
       .send(body)
       .expect(401)
       .expect('content-type', /problem\+json/)
-    await service.bearing('not.a.token')[signature.method](url).send(body).expect(401)
+    await service.withToken('not.a.token')[signature.method](url).send(body).expect(401)
     const other = signature.guard === 'service' ? admin : service.service()
     await other[signature.method](url).send(body).expect(401)
   })
@@ -129,7 +129,7 @@ describe.each(byRole)('%s', (_id, signature) => {
       (role) => role !== 'ROLE_SUPER_ADMIN' && !(signature.guard as string[]).includes(role),
     )
     const caller = await callerWith(others)
-    await caller[signature.method](at(signature)).send({ nonsense: true }).expect(403)
+    await caller[signature.method](pathWithIds(signature)).send({ nonsense: true }).expect(403)
   })
 })
 
@@ -138,13 +138,13 @@ describe.each(withId)('%s', (id, signature) => {
     const caller = await callerWith(allRoles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
     const manager = (signature.guard as string[]).includes('ROLE_SUPER_ADMIN') ? admin : caller
     const body = await goodBody(signature)
-    const absent = await manager[signature.method](at(signature)).send(body).expect(404)
+    const absent = await manager[signature.method](pathWithIds(signature)).send(body).expect(404)
     const same = { ...absent.body, requestId: expect.any(String), instance: expect.any(String) }
     const others = manager === admin ? [] : [id.startsWith('users.') ? foreign.user : foreign.client]
     for (const uid of [...others, '1', "'; drop table users; --", 'null', '%00'])
       expect(
         (
-          await manager[signature.method](at(signature, encodeURIComponent(uid)))
+          await manager[signature.method](pathWithIds(signature, encodeURIComponent(uid)))
             .send(body)
             .expect(404)
         ).body,
@@ -154,8 +154,10 @@ describe.each(withId)('%s', (id, signature) => {
 
 describe.each(withBody)('%s', (_id, signature) => {
   const send = async (body: unknown) => {
-    const caller = await rightful(signature)
-    return caller[signature.method](at(signature)).set('content-type', 'application/json').send(JSON.stringify(body))
+    const caller = await allowedCaller(signature)
+    return caller[signature.method](pathWithIds(signature))
+      .set('content-type', 'application/json')
+      .send(JSON.stringify(body))
   }
 
   it('rejects a body that violates its contract, and names unknown fields', async () => {

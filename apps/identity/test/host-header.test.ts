@@ -23,7 +23,7 @@ describe('the Host header of a request', () => {
     const { body } = await service.http
       .post('/api/v1/auth/login')
       .set('host', 'rebound.example')
-      // Only the Host counts: this one anybody can send.
+      // Any caller can send this header, so it is ignored.
       .set('x-forwarded-host', 'id.example.org')
       .send({ username: user.username, password: goodPassword })
       .expect(421)

@@ -13,7 +13,7 @@ afterAll(() => service.stop())
 
 const sessionOf = ({ accessToken }: TokenPair) => decodeJwt(accessToken)['sid'] as string
 const refresh = ({ refreshToken }: TokenPair) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
-const leftAlone = (tokens: TokenPair, minutes: number) =>
+const setIdleMinutes = (tokens: TokenPair, minutes: number) =>
   sql`update sessions set last_used_at = now() - make_interval(mins => ${minutes}) where uid = ${sessionOf(tokens)}`.execute(
     service.db,
   )
@@ -22,19 +22,19 @@ const endOf = async (tokens: TokenPair) =>
 
 it('a session stays open while it is refreshed in time, and ends otherwise', async () => {
   const { tokens } = await service.as([])
-  await leftAlone(tokens, 8 * 60 - 1)
+  await setIdleMinutes(tokens, 8 * 60 - 1)
   const { body: next } = await refresh(tokens).expect(200)
-  await leftAlone(next, 8 * 60 - 1)
+  await setIdleMinutes(next, 8 * 60 - 1)
   const { body: last } = await refresh(next).expect(200)
-  await leftAlone(last, 8 * 60)
+  await setIdleMinutes(last, 8 * 60)
   await refresh(last).expect(401)
-  await service.bearing(last.accessToken).get('/users/me').expect(401)
+  await service.withToken(last.accessToken).get('/users/me').expect(401)
 })
 
 it('an idle session is in no session list and cannot be ended again', async () => {
   const person = await service.as([])
   const other = await service.signIn(person.username)
-  await leftAlone(other, 8 * 60)
+  await setIdleMinutes(other, 8 * 60)
   expect((await person.get('/users/me/sessions').expect(200)).body).toHaveLength(1)
   await person.delete(`/users/me/sessions/${sessionOf(other)}`).expect(404)
 })
@@ -42,7 +42,7 @@ it('an idle session is in no session list and cannot be ended again', async () =
 it('maintenance ends idle sessions only', async () => {
   const person = await service.as([])
   const other = await service.signIn(person.username)
-  await leftAlone(other, 8 * 60)
+  await setIdleMinutes(other, 8 * 60)
   await runMaintenanceOnce(service.db)
   expect(await endOf(other)).toEqual({ end_reason: 'IDLE' })
   expect(await endOf(person.tokens)).toEqual({ end_reason: null })
@@ -52,6 +52,6 @@ it('maintenance ends idle sessions only', async () => {
 it('a session keeps the idle timeout that was set when it was opened', async () => {
   const { tokens } = await service.as([])
   await sql`update sessions set idle_hours = 1 where uid = ${sessionOf(tokens)}`.execute(service.db)
-  await leftAlone(tokens, 61)
+  await setIdleMinutes(tokens, 61)
   await refresh(tokens).expect(401)
 })

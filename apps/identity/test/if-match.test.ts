@@ -23,7 +23,7 @@ const withId = Object.values(identityOperations)
   .filter(({ path, guard, effect }) => path.includes(':uid') && guard !== 'service' && effect === 'write')
 
 it.each(withId.map((signature): [string, OperationSignature] => [signature.id, signature]))(
-  '%s says that it takes If-Match if it does, and only then',
+  '%s documents If-Match exactly if it accepts the header',
   async (id, signature) => {
     const { uid = '', params = {}, query = '', body, by = admin } = await good[id]!()
     const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))

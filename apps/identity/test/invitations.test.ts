@@ -28,13 +28,13 @@ const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map((
 
 describe('an invitation', () => {
   it('sets the password of the user once on acceptance', async () => {
-    const made = await admin
+    const created = await admin
       .post('/users/invite')
       .send(userBody({ auths: ['ROLE_SEE_VIEW'] }))
       .expect(201)
       .expect('etag', '"1"')
-    const { id, username, status, invitationLink } = made.body
-    expect(made.headers['location']).toBe(`/api/v1/users/${id}`)
+    const { id, username, status, invitationLink } = created.body
+    expect(created.headers['location']).toBe(`/api/v1/users/${id}`)
     expect(status).toBe('INVITATION')
     expect(invitationLink).toMatch(/^http:\/\/localhost:3001\/account\/invitation\?token=sll_[\w-]{43}$/)
     await service.http.post('/api/v1/auth/login').send({ username, password }).expect(401)
@@ -48,7 +48,7 @@ describe('an invitation', () => {
 
   it('lets one of several concurrent acceptances succeed', async () => {
     const { token, username } = await invite()
-    const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
+    const passwords = Array.from({ length: 8 }, (_, index) => `otters-juggle-${index}-plums`)
     const answers = await Promise.all(passwords.map((password) => accept({ token, password })))
     const won = answers.map(({ status }) => status === 204)
     expect(won.filter(Boolean)).toHaveLength(1)
@@ -106,13 +106,13 @@ describe('an invitation', () => {
 
   it('needs no password for a single sign-on user, and is not accepted by an update of the user', async () => {
     const body = userBody({ ssoAuth: true, ssoId: 's-77' })
-    const made = await admin.post('/users/invite').send(body).expect(201)
-    await admin.put(`/users/${made.body.id}`).send(body).expect(200)
-    expect(await statusOf(made.body.id)).toBe('INVITATION')
-    const token = tokenIn(made.body.invitationLink)
+    const created = await admin.post('/users/invite').send(body).expect(201)
+    await admin.put(`/users/${created.body.id}`).send(body).expect(200)
+    expect(await statusOf(created.body.id)).toBe('INVITATION')
+    const token = tokenIn(created.body.invitationLink)
     expect(pointers((await accept({ token, password }).expect(422)).body)).toEqual(['/password'])
     await accept({ token }).expect(204)
-    expect(await statusOf(made.body.id)).toBe('ACTIVE')
+    expect(await statusOf(created.body.id)).toBe('ACTIVE')
   })
 
   it('rejects a password, a role that the inviter lacks, and a resend by an administrator who lacks a role of the user', async () => {
@@ -131,7 +131,7 @@ describe('an invitation', () => {
   it('returns the link to a signed-in administrator only; an API token gets none and the mail is stored', async () => {
     const expires = new Date(Date.now() + 86_400_000).toISOString()
     const token = { name: 'Robot', roles: ['ROLE_MANAGE_USER'], expires, password: goodPassword }
-    const robot = service.bearing((await admin.post('/users/me/api-tokens').send(token).expect(201)).body.token)
+    const robot = service.withToken((await admin.post('/users/me/api-tokens').send(token).expect(201)).body.token)
     const { body } = await robot.post('/users/invite').send(userBody()).expect(201)
     expect(body).not.toHaveProperty('invitationLink')
     expect((await robot.post(`/users/${body.id}/invite`).expect(200)).body).not.toHaveProperty('invitationLink')
@@ -169,13 +169,13 @@ describe('a user without a password', () => {
 
   it('must be invited again after losing the only way to sign in', async () => {
     const body = userBody({ ssoAuth: true })
-    const made = await admin.post('/users').send(body).expect(201)
+    const created = await admin.post('/users').send(body).expect(201)
     const left = await admin
-      .put(`/users/${made.body.id}`)
+      .put(`/users/${created.body.id}`)
       .send({ ...body, ssoAuth: false })
       .expect(200)
     expect(left.body.status).toBe('INVITATION')
-    const again = await admin.post(`/users/${made.body.id}/invite`).expect(200)
+    const again = await admin.post(`/users/${created.body.id}/invite`).expect(200)
     await accept({ token: tokenIn(again.body.invitationLink), password }).expect(204)
     await service.signIn(body.username, password)
   })

@@ -37,38 +37,39 @@ describe('stored mails without a mail server', () => {
 
   it('are not readable by callers who lack a role of the recipient, by the recipient, or with an API token', async () => {
     const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'] })
-    const boss = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
-    await boss.post(`/users/${strong.uid}/password-reset`).expect(204)
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
+    await superAdmin.post(`/users/${strong.uid}/password-reset`).expect(204)
     const [mail] = await mailsOf(strong.uid)
     await admin.get(`/mails/${mail.id}`).expect(403)
-    await boss.get(`/mails/${mail.id}`).expect(200)
+    await superAdmin.get(`/mails/${mail.id}`).expect(200)
 
-    await boss.post(`/users/${admin.uid}/password-reset`).expect(204)
+    await superAdmin.post(`/users/${admin.uid}/password-reset`).expect(204)
     const [own] = await mailsOf(admin.uid)
     await admin.get(`/mails/${own.id}`).expect(403)
 
     const { body: weak } = await admin.post('/users/invite').send(userBody()).expect(201)
     const [kept] = await mailsOf(weak.id)
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const { body: made } = await admin
+    const { body: created } = await admin
       .post('/users/me/api-tokens')
       .send({ name: 'Script', roles: ['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'], expires, password: goodPassword })
       .expect(201)
-    await service.bearing(made.token).get('/mails').expect(200)
-    await service.bearing(made.token).get(`/mails/${kept.id}`).expect(403)
+    await service.withToken(created.token).get('/mails').expect(200)
+    await service.withToken(created.token).get(`/mails/${kept.id}`).expect(403)
   })
 
-  it('are listed newest first for the own organisation, and for all organisations for a super admin', async () => {
+  it('are listed newest first, of the caller’s organisation or, for a super admin, of all organisations', async () => {
     const other = await service.as(['ROLE_MANAGE_USER'])
-    const made = []
-    for (let at = 0; at < 3; at++) made.push((await other.post('/users/invite').send(userBody()).expect(201)).body.id)
+    const created = []
+    for (let at = 0; at < 3; at++)
+      created.push((await other.post('/users/invite').send(userBody()).expect(201)).body.id)
     const { body: theirs } = await other.get('/mails').expect(200).expect('x-total-count', '3')
-    expect(theirs.map(({ user }: { user: { id: string } }) => user.id)).toEqual(made.toReversed())
+    expect(theirs.map(({ user }: { user: { id: string } }) => user.id)).toEqual(created.toReversed())
     await admin.get(`/mails/${theirs[0].id}`).expect(404)
-    expect(await mailsOf(made[0]!)).toEqual([])
-    const boss = await service.as(['ROLE_SUPER_ADMIN'])
-    expect(await mailsOf(made[0]!, boss)).toHaveLength(1)
-    await boss.get(`/mails/${theirs[0].id}`).expect(200)
+    expect(await mailsOf(created[0]!)).toEqual([])
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'])
+    expect(await mailsOf(created[0]!, superAdmin)).toHaveLength(1)
+    await superAdmin.get(`/mails/${theirs[0].id}`).expect(200)
     expect((await other.get('/mails?filter=kind:eq:INVITATION&filter=state:eq:SENT').expect(200)).body).toEqual([])
     await other.get('/mails?filter=body:like:a').expect(400)
   })

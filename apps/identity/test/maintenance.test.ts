@@ -16,17 +16,19 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const lines: string[] = []
-const keeping = (duties: readonly MaintenanceJob[], metrics = new Registry(), every?: number) => ({
+/** Starts maintenance with these jobs. `every`: milliseconds between two rounds. */
+const runJobs = (jobs: readonly MaintenanceJob[], metrics = new Registry(), every?: number) => ({
   metrics,
-  house: startMaintenance({
+  maintenance: startMaintenance({
     db: service.db,
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     metrics,
-    jobs: duties,
+    jobs,
     ...(every !== undefined && { every }),
   }),
 })
-const successes = async (metrics: Registry) =>
+/** The time of the last success of each job, in seconds since 1970. */
+const lastSuccesses = async (metrics: Registry) =>
   new Map(
     (await metrics.getSingleMetric('identity_housekeeping_last_success_seconds')!.get()).values.map(
       ({ labels, value }) => [labels['task'], value],
@@ -42,11 +44,11 @@ describe('a failing maintenance job', () => {
     const done: string[] = []
     const job = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
     const broken: MaintenanceJob = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
-    const { metrics, house } = keeping([job('first'), broken, job('last')])
+    const { metrics, maintenance } = runJobs([job('first'), broken, job('last')])
     await eventually(() => done.includes('last'))
-    await house.stop()
+    await maintenance.stop()
     expect(done).toEqual(['first', 'last'])
-    const times = await successes(metrics)
+    const times = await lastSuccesses(metrics)
     expect([...times.keys()]).toEqual(['first', 'last'])
     expect(times.get('last')! * 1000).toBeGreaterThan(Date.now() - 60_000)
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40, task: 'broken' }])
@@ -54,44 +56,44 @@ describe('a failing maintenance job', () => {
 
   it('runs again in the next round', async () => {
     let tries = 0
-    const { house } = keeping(
+    const { maintenance } = runJobs(
       [{ name: 'broken', run: () => Promise.reject(new Error(`${(tries += 1)}`)) }],
       undefined,
       10,
     )
     await eventually(() => tries > 2)
-    await house.stop()
+    await maintenance.stop()
   })
 })
 
 it('maintenance runs in one process at a time, and stop waits for the running job', async () => {
-  let [running, most, ended] = [0, 0, 0]
+  let [running, mostRunning, ended] = [0, 0, 0]
   const slow: MaintenanceJob = {
     name: 'slow',
     async run() {
       running += 1
-      most = Math.max(most, running)
+      mostRunning = Math.max(mostRunning, running)
       await sleep(50)
       running -= 1
       ended += 1
     },
   }
-  const [one, other] = [keeping([slow], undefined, 1), keeping([slow], undefined, 1)]
+  const [one, other] = [runJobs([slow], undefined, 1), runJobs([slow], undefined, 1)]
   await eventually(() => ended > 5)
   await eventually(() => running === 1)
-  await Promise.all([one.house.stop(), other.house.stop()])
-  expect([running, most]).toEqual([0, 1])
+  await Promise.all([one.maintenance.stop(), other.maintenance.stop()])
+  expect([running, mostRunning]).toEqual([0, 1])
   const before = ended
   await sleep(120)
   expect(ended).toBe(before)
 })
 
 it('audit partitions and signing keys come first, and every job succeeds', async () => {
-  const duties = listJobs(readKeyRotation({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
-  expect(duties.slice(0, 2).map(({ name }) => name)).toEqual(['audit-months', 'signing-keys'])
-  const { metrics, house } = keeping(duties)
-  await eventually(async () => (await successes(metrics)).size === duties.length)
-  await house.stop()
+  const jobs = listJobs(readKeyRotation({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
+  expect(jobs.slice(0, 2).map(({ name }) => name)).toEqual(['audit-months', 'signing-keys'])
+  const { metrics, maintenance } = runJobs(jobs)
+  await eventually(async () => (await lastSuccesses(metrics)).size === jobs.length)
+  await maintenance.stop()
 })
 
 it('expired rows are deleted in batches, and locked rows are skipped', async () => {
@@ -126,7 +128,7 @@ it('the query for old sessions uses an index', async () => {
 
 describe('a used refresh token', () => {
   const refresh = (refreshToken: string) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
-  const usedAgo = (hours: number) =>
+  const setUseTime = (hours: number) =>
     sql`update refresh_tokens set consumed_at = now() - make_interval(hours => ${hours}) where consumed_at is not null`.execute(
       service.db,
     )
@@ -135,18 +137,18 @@ describe('a used refresh token', () => {
     const { tokens } = await service.as([])
     const session = decodeJwt(tokens.accessToken)['sid'] as string
     const { body: next } = await refresh(tokens.refreshToken).expect(200)
-    await usedAgo(25)
+    await setUseTime(25)
     await runMaintenanceOnce(service.db)
-    const said = await auditOf(service.db, session)
+    const before = await auditOf(service.db, session)
     await refresh(tokens.refreshToken).expect(401)
-    expect(await auditOf(service.db, session)).toEqual(said)
+    expect(await auditOf(service.db, session)).toEqual(before)
     await refresh(next.refreshToken).expect(200)
   })
 
   it('is kept for a day, and a second use ends the session', async () => {
     const { tokens } = await service.as([])
     const { body: next } = await refresh(tokens.refreshToken).expect(200)
-    await usedAgo(23)
+    await setUseTime(23)
     await runMaintenanceOnce(service.db)
     await refresh(tokens.refreshToken).expect(401)
     await refresh(next.refreshToken).expect(401)

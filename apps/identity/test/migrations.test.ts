@@ -9,7 +9,7 @@ import { testDatabase } from '@sluice/testing'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 
-/** A database as an earlier version left it: with the migrations up to this number. */
+/** A database with the migrations up to this number, as an earlier version left it. */
 async function databaseUpTo(number: string) {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-migrations-'))
   await cp(migrationsFolder, folder, {

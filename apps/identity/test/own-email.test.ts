@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { linkFor } from './mailed-links.ts'
-import { enrol } from './enrol-second-factor.ts'
+import { enrolSecondFactor } from './enrol-second-factor.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -25,7 +25,7 @@ async function forget(username: string): Promise<void> {
   while (await answerPasswordReset(service.db, service.config));
 }
 
-it('requires proof for a change of the own address, notifies the old address, and invalidates links sent there', async () => {
+it('a change of the own e-mail address requires proof, notifies the old address, and invalidates links sent there', async () => {
   const person = await service.as([])
   const reset = await linkFor(service, person.uid, 'PASSWORD_RESET')
   const email = 'mine@example.org'
@@ -46,9 +46,9 @@ it('requires proof for a change of the own address, notifies the old address, an
   })
 })
 
-it('accepts a second-factor code as proof, and rejects API tokens and single sign-on users', async () => {
+it('a change of the own e-mail address accepts a second-factor code, and is refused to API tokens and single sign-on users', async () => {
   const person = await service.as([])
-  const { code } = await enrol(service, person)
+  const { code } = await enrolSecondFactor(service, person)
   await change(person, { email: 'coded@example.org', code: code() }).expect(204)
 
   const expires = new Date(Date.now() + 86_400_000).toISOString()
@@ -57,12 +57,12 @@ it('accepts a second-factor code as proof, and rejects API tokens and single sig
     .send({ name: 'T', roles: [], expires, password: goodPassword })
     .expect(201)
   const body = { email: 'other@example.org', password: goodPassword }
-  await change(service.bearing(token.body.token), body).expect(403)
+  await change(service.withToken(token.body.token), body).expect(403)
   await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
   await change(person, body).expect(422)
 })
 
-it('sends no password reset to a new address for a day, unless an administrator set the address', async () => {
+it('a new e-mail address gets no password reset for a day, unless an administrator set it', async () => {
   const admin = await service.as(['ROLE_MANAGE_USER'])
   const person = await service.as([], admin.client)
   await change(person, { email: 'fresh@example.org', password: goodPassword }).expect(204)
@@ -83,11 +83,13 @@ it('sends no password reset to a new address for a day, unless an administrator 
   await forget(person.username)
   expect((await mailsOf(person.uid)).at(-1)).toEqual({ kind: 'PASSWORD_RESET', recipient: 'given@example.org' })
 
-  const later = await service.as([], admin.client)
-  await change(later, { email: 'settled@example.org', password: goodPassword }).expect(204)
-  await sql`update users set own_email_since = now() - interval '25 hours' where uid = ${later.uid}`.execute(service.db)
-  await forget(later.username)
-  expect((await mailsOf(later.uid)).at(-1)!.kind).toBe('PASSWORD_RESET')
+  const secondUser = await service.as([], admin.client)
+  await change(secondUser, { email: 'settled@example.org', password: goodPassword }).expect(204)
+  await sql`update users set own_email_since = now() - interval '25 hours' where uid = ${secondUser.uid}`.execute(
+    service.db,
+  )
+  await forget(secondUser.username)
+  expect((await mailsOf(secondUser.uid)).at(-1)!.kind).toBe('PASSWORD_RESET')
 })
 
 it.each([

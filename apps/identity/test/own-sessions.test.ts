@@ -56,7 +56,7 @@ it('ends one session of the caller, or all except the current one', async () => 
   await person.delete(`${own}/${sessionOf(more[0])}`).expect(204)
   await person.delete(`${own}/${sessionOf(more[0])}`).expect(404)
   await refresh(more[0]).expect(401)
-  await service.bearing(more[0].accessToken).get('/users/me').expect(401)
+  await service.withToken(more[0].accessToken).get('/users/me').expect(401)
   await refresh(more[1]).expect(200)
   await person.delete(own).expect(204)
   await refresh(more[1]).expect(401)

@@ -7,14 +7,14 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-describe('the own user', () => {
+describe('the caller’s own user', () => {
   it('can only be deleted or deactivated by another administrator', async () => {
     const admin = await service.as(['ROLE_MANAGE_USER'])
     const other = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const deleted = await admin.delete(`/users/${admin.uid}`).expect(422)
     expect(deleted.body.errors).toEqual([{ pointer: '/', detail: expect.stringContaining('Ask another manager') }])
-    const shut = await admin.put(`/users/${admin.uid}/status`).send({ status: 'INACTIVE' }).expect(422)
-    expect(shut.body.errors[0].pointer).toBe('/status')
+    const refusal = await admin.put(`/users/${admin.uid}/status`).send({ status: 'INACTIVE' }).expect(422)
+    expect(refusal.body.errors[0].pointer).toBe('/status')
     await admin.get('/session').expect(200)
     await other.delete(`/users/${admin.uid}`).expect(204)
   })

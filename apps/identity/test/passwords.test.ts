@@ -24,12 +24,12 @@ const answerAll = async () => {
 }
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
 const mailsTo = async (user: string) => (await admin.get(`/mails?filter=user.id:eq:${user}`).expect(200)).body
-/** The token of the newest mail that somebody else could hand over. */
-async function mailedTo(user: string): Promise<string> {
+/** The token in the newest mail to a user, which an administrator can read. */
+async function mailedToken(user: string): Promise<string> {
   const { body } = await admin.get(`/mails/${(await mailsTo(user))[0].id}`).expect(200)
   return tokenIn(body.text)
 }
-const someone = async () => {
+const createUser = async () => {
   const user = await service.user({ client: admin.client })
   await sql`update users set email = ${`${user.username}@example.org`} where uid = ${user.uid}`.execute(service.db)
   return { ...user, email: `${user.username}@example.org` }
@@ -37,26 +37,26 @@ const someone = async () => {
 
 describe('password reset', () => {
   it('sets a new password with a mailed link that works once, and ends every session', async () => {
-    const user = await someone()
+    const user = await createUser()
     const { refreshToken, accessToken } = await service.signIn(user.username)
     await forgot(user.username).expect(204)
     await answerAll()
-    const token = await mailedTo(user.uid)
+    const token = await mailedToken(user.uid)
 
     expect(pointers((await reset({ token, password: 'Password12345' }).expect(422)).body)).toEqual(['/password'])
     await reset({ token, password }).expect(204)
     await refresh(refreshToken).expect(401)
-    await service.bearing(accessToken).get('/users/me').expect(401)
+    await service.withToken(accessToken).get('/users/me').expect(401)
     await service.signIn(user.username, password)
     expect(pointers((await reset({ token, password: `${password}-2` }).expect(422)).body)).toEqual(['/token'])
     expect((await mailsTo(user.uid))[0]).toMatchObject({ kind: 'PASSWORD_CHANGED', recipient: user.email })
   })
 
   it('accepts a mail address in any case', async () => {
-    const user = await someone()
+    const user = await createUser()
     await forgot(user.email.toUpperCase()).expect(204)
     await answerAll()
-    await reset({ token: await mailedTo(user.uid), password }).expect(204)
+    await reset({ token: await mailedToken(user.uid), password }).expect(204)
   })
 
   it('gives the same response for an unknown user, and mails nothing', async () => {
@@ -85,17 +85,17 @@ describe('password reset', () => {
   })
 
   it('is limited to three requests a minute per name and thirty per network, also when concurrent', async () => {
-    const { username } = await someone()
-    const count = async (asked: PromiseLike<{ status: number }>[]) =>
-      (await Promise.all(asked)).filter(({ status }) => status === 204).length
+    const { username } = await createUser()
+    const count = async (requests: PromiseLike<{ status: number }>[]) =>
+      (await Promise.all(requests)).filter(({ status }) => status === 204).length
     expect(await count(Array.from({ length: 20 }, () => forgot(username)))).toBe(3)
-    expect(await count(Array.from({ length: 60 }, (_, at) => forgot(`nobody-${at}`, '198.19.7.1')))).toBe(30)
-    // Signing in is another matter.
+    expect(await count(Array.from({ length: 60 }, (_, index) => forgot(`nobody-${index}`, '198.19.7.1')))).toBe(30)
+    // The limit does not apply to sign-ins.
     await service.signIn(username)
   })
 
   it('limits the mails to one address, whatever names are requested', async () => {
-    const user = await someone()
+    const user = await createUser()
     for (let at = 0; at < 9; at++) {
       await sql`delete from sign_in_attempts`.execute(service.db)
       await forgot(at % 2 ? user.email : user.username).expect(204)
@@ -108,7 +108,7 @@ describe('password reset', () => {
 })
 
 describe('password reset for an address shared by several users', () => {
-  const at = async (client: string, email: string) => {
+  const createUserWithEmail = async (client: string, email: string) => {
     const user = await service.user({ client })
     await sql`update users set email = ${email} where uid = ${user.uid}`.execute(service.db)
     return user.uid
@@ -122,20 +122,20 @@ describe('password reset for an address shared by several users', () => {
   it('mails the user of another organisation, however many users elsewhere were given the address before', async () => {
     const stranger = await service.client()
     const foreign = []
-    for (let each = 0; each < 15; each++) foreign.push(await at(stranger, 'victim@example.org'))
-    const victim = await at(admin.client, 'victim@example.org')
+    for (let each = 0; each < 15; each++) foreign.push(await createUserWithEmail(stranger, 'victim@example.org'))
+    const victim = await createUserWithEmail(admin.client, 'victim@example.org')
     for (let each = 0; each < 3; each++) await forgot('victim@example.org').expect(204)
     await answerAll()
     expect(await resets(victim)).toBe(3)
-    // Ten an hour for all users of a client together.
+    // The limit is ten mails an hour for all users of a client with this address.
     expect((await Promise.all(foreign.map(resets))).reduce((one, other) => one + other)).toBe(10)
   })
 
   it('mails the active user before users of the same organisation who cannot get a link', async () => {
-    const shut = []
-    for (let each = 0; each < 12; each++) shut.push(await at(admin.client, 'second@example.org'))
-    await sql`update users set status = 'INACTIVE' where uid = any(${shut}::uuid[])`.execute(service.db)
-    const active = await at(admin.client, 'second@example.org')
+    const inactive = []
+    for (let each = 0; each < 12; each++) inactive.push(await createUserWithEmail(admin.client, 'second@example.org'))
+    await sql`update users set status = 'INACTIVE' where uid = any(${inactive}::uuid[])`.execute(service.db)
+    const active = await createUserWithEmail(admin.client, 'second@example.org')
     await forgot('second@example.org').expect(204)
     await answerAll()
     expect(await resets(active)).toBe(1)
@@ -159,7 +159,7 @@ describe('administrators', () => {
     const refused = tries.filter(({ status }) => status === 429)
     expect(refused).toHaveLength(3)
     for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(3000)
-    // What one organisation sends keeps no other from inviting the same person.
+    // The limit of one organisation does not apply to another that invites the same address.
     await other.post('/users/invite').send(userBody({ email })).expect(201)
     await sql`update mails set created_at = now() - interval '61 minutes' where recipient = ${email}`.execute(
       service.db,
@@ -168,15 +168,15 @@ describe('administrators', () => {
   })
 
   it('can start five password resets an hour for one address', async () => {
-    const { uid } = await someone()
+    const { uid } = await createUser()
     for (let each = 0; each < 5; each++) await admin.post(`/users/${uid}/password-reset`).expect(204)
     await admin.post(`/users/${uid}/password-reset`).expect(429)
   })
 })
 
 describe('a password reset link', () => {
-  it('is invalidated after an hour, by a new link, by a new address, and by whatever ends the sessions', async () => {
-    const { uid } = await someone()
+  it('is invalidated after an hour, by a new link, by a new address, and by each event that ends the sessions', async () => {
+    const { uid } = await createUser()
     const old = await linkFor(service, uid, 'PASSWORD_RESET')
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
     await reset({ token: old, password }).expect(422)
@@ -201,7 +201,7 @@ describe('a password reset link', () => {
   })
 
   it('cannot be used as an invitation, nor an invitation as a password reset link', async () => {
-    const { uid } = await someone()
+    const { uid } = await createUser()
     const invited = await service.user({ client: admin.client, status: 'INVITATION' })
     const accept = (token: string) => service.http.post('/api/v1/auth/accept-invitation').send({ token, password })
     await accept(await linkFor(service, uid, 'PASSWORD_RESET')).expect(422)
@@ -209,9 +209,9 @@ describe('a password reset link', () => {
   })
 
   it('can be used by one of several concurrent requests', async () => {
-    const { uid, username } = await someone()
+    const { uid, username } = await createUser()
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
-    const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
+    const passwords = Array.from({ length: 8 }, (_, index) => `otters-juggle-${index}-plums`)
     const answers = await Promise.all(passwords.map((password) => reset({ token, password })))
     const won = answers.map(({ status }) => status === 204)
     expect(won.filter(Boolean)).toHaveLength(1)
@@ -219,10 +219,10 @@ describe('a password reset link', () => {
   })
 
   it('can be sent by an administrator with the roles of the user, to another active user with a password', async () => {
-    const { uid, username } = await someone()
+    const { uid, username } = await createUser()
     await admin.post(`/users/${uid}/password-reset`).expect(204)
     await service.signIn(username)
-    await reset({ token: await mailedTo(uid), password }).expect(204)
+    await reset({ token: await mailedToken(uid), password }).expect(204)
     const start = (user: string) => admin.post(`/users/${user}/password-reset`)
     const { client } = admin
     await start((await service.user({ client, roles: ['ROLE_MANAGE_SCHEMA'] })).uid).expect(403)
@@ -232,7 +232,7 @@ describe('a password reset link', () => {
   })
 })
 
-describe('a change of the own password', () => {
+describe('a change of the caller’s own password', () => {
   it('requires the current password, ends other sessions and links, and keeps the current session', async () => {
     const me = await service.as([], admin.client)
     const other = await service.signIn(me.username)
@@ -249,7 +249,7 @@ describe('a change of the own password', () => {
 
     await me.get('/users/me').expect(200)
     await refresh(me.tokens.refreshToken).expect(200)
-    await service.bearing(other.accessToken).get('/users/me').expect(401)
+    await service.withToken(other.accessToken).get('/users/me').expect(401)
     await refresh(other.refreshToken).expect(401)
     await reset({ token, password: `${password}-2` }).expect(422)
     await service.signIn(me.username, password)
@@ -261,12 +261,12 @@ describe('a change of the own password', () => {
     const me = await service.as([], admin.client)
     const guess = (at: number) =>
       me.put('/users/me/password').send({ currentPassword: `a-wrong-guess-${at}`, newPassword: password })
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => guess(at)))
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => guess(index)))
     expect(answers.filter(({ status }) => status === 422)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
   })
 
-  it('cannot be made with the operation for administrators', async () => {
+  it('is refused by the operation for administrators', async () => {
     const loose = await startService()
     try {
       const boss = await loose.as(['ROLE_MANAGE_USER'])

@@ -14,22 +14,22 @@ type Environment = Record<string, string>
 
 const apps = join(import.meta.dirname, '../..')
 
-/** Both services as people run them, each part a process of its own. */
+/** Both services as separate processes, as in production. */
 export interface Installation extends AsyncDisposable {
-  /** Addresses of the processes of the identity service, which share a database. */
+  /** The URLs of the processes of the identity service, which share a database. */
   identity: string[]
-  /** Empty where it was not asked for. */
+  /** The URL of the pipeline service, or an empty string if it was not started. */
   pipeline: string
-  /** The first admin's name is `admin`, the password `goodPassword`. */
+  /** The first admin has the username `admin` and the password `goodPassword`. */
   identityDatabase: string
-  /** Runs a command of the identity service, and answers what it printed. */
+  /** Runs a command of the identity service, and returns its output. */
   command(file: string, ...flags: string[]): Promise<string>
 }
 
-/** Starts so many processes of the identity service, and one of the pipeline's if it is wanted. */
+/** Starts processes of the identity service, and optionally one of the pipeline service. */
 export async function startInstallation({ identities = 1, pipeline = false } = {}): Promise<Installation> {
-  await using ends = new AsyncDisposableStack()
-  const database = ends.use(await testDatabase({ migrations: join(apps, 'identity/migrations') }))
+  await using cleanup = new AsyncDisposableStack()
+  const database = cleanup.use(await testDatabase({ migrations: join(apps, 'identity/migrations') }))
   const ports = await Promise.all(Array.from({ length: identities }, freePort))
   const urls = ports.map((port) => `http://127.0.0.1:${port}`)
   const shared: Environment = {
@@ -44,33 +44,33 @@ export async function startInstallation({ identities = 1, pipeline = false } = {
     SLUICE_ADMIN_PASSWORD: goodPassword,
     ADMIN_SETS_PASSWORDS: 'true',
   }
-  await ended(begin('identity/bin/create-first-admin.ts', identity))
+  await assertExited(startProgram('identity/bin/create-first-admin.ts', identity))
   await Promise.all(
     ports.map(async (port, index) => {
-      const program = ends.use(begin('identity/bin/serve.ts', { ...identity, IDENTITY_PORT: String(port) }))
-      await ready(program, urls[index]!)
+      const program = cleanup.use(startProgram('identity/bin/serve.ts', { ...identity, IDENTITY_PORT: String(port) }))
+      await waitUntilReady(program, urls[index]!)
     }),
   )
-  const pipelineUrl = pipeline ? await startPipeline({ ...shared, IDENTITY_URL: urls[0]! }, ends) : ''
-  const all = ends.move()
+  const pipelineUrl = pipeline ? await startPipeline({ ...shared, IDENTITY_URL: urls[0]! }, cleanup) : ''
+  const all = cleanup.move()
   return {
     identity: urls,
     pipeline: pipelineUrl,
     identityDatabase: database.url,
     async command(file, ...flags) {
-      const program = begin(file, identity, flags)
-      await ended(program)
+      const program = startProgram(file, identity, flags)
+      await assertExited(program)
       return program.output()
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }
 
-/** Without a worker: what is asked here loads nothing. */
-async function startPipeline(shared: Environment, ends: AsyncDisposableStack): Promise<string> {
-  const database = ends.use(await testDatabase())
+/** Starts the pipeline service without a worker, because these tests run no loads. */
+async function startPipeline(shared: Environment, cleanup: AsyncDisposableStack): Promise<string> {
+  const database = cleanup.use(await testDatabase())
   const files = await mkdtemp(join(tmpdir(), 'sluice-pipeline-'))
-  ends.defer(() => rm(files, { recursive: true }))
+  cleanup.defer(() => rm(files, { recursive: true }))
   const port = await freePort()
   const environment = {
     ...shared,
@@ -80,8 +80,8 @@ async function startPipeline(shared: Environment, ends: AsyncDisposableStack): P
     PIPELINE_PORT: String(port),
     FILES_DIRECTORY: files,
   }
-  await ended(begin('pipeline/bin/migrate.ts', environment))
-  await ready(ends.use(begin('pipeline/bin/serve.ts', environment)), environment.PIPELINE_PUBLIC_URL)
+  await assertExited(startProgram('pipeline/bin/migrate.ts', environment))
+  await waitUntilReady(cleanup.use(startProgram('pipeline/bin/serve.ts', environment)), environment.PIPELINE_PUBLIC_URL)
   return environment.PIPELINE_PUBLIC_URL
 }
 
@@ -90,7 +90,7 @@ interface Program extends AsyncDisposable {
   code: Promise<number | null>
 }
 
-function begin(file: string, environment: Environment, flags: string[] = []): Program {
+function startProgram(file: string, environment: Environment, flags: string[] = []): Program {
   const child = spawn(process.execPath, programArguments(file, ...flags), {
     env: { ...programEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -109,23 +109,23 @@ function begin(file: string, environment: Environment, flags: string[] = []): Pr
   }
 }
 
-async function ended({ code, output }: Program): Promise<void> {
+async function assertExited({ code, output }: Program): Promise<void> {
   if ((await code) !== 0) throw new Error(output())
 }
 
-async function ready({ code, output }: Program, url: string): Promise<void> {
-  let over = false
-  void code.then(() => (over = true))
+async function waitUntilReady({ code, output }: Program, url: string): Promise<void> {
+  let hasExited = false
+  void code.then(() => (hasExited = true))
   for (const until = Date.now() + 120_000; ; await sleep(50)) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer?.ok) return
-    if (over || Date.now() > until) throw new Error(`${url} is not ready:\n${output()}`)
+    if (hasExited || Date.now() > until) throw new Error(`${url} is not ready:\n${output()}`)
   }
 }
 
-/** One request below `/api/v1`, with a body as JSON. */
-export async function ask(
+/** Sends a request with a JSON body to a path below `/api/v1`. */
+export async function sendRequest(
   url: string,
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,

@@ -24,7 +24,7 @@ describe('a refresh token', () => {
     const third = (await refresh(second.refreshToken).expect(200)).body as TokenPair
     expect(sessionOf(third)).toBe(sessionOf(tokens))
     expect(third.refreshTokenExpires).toBe(tokens.refreshTokenExpires)
-    await service.bearing(third.accessToken).get('/users/me').expect(200)
+    await service.withToken(third.accessToken).get('/users/me').expect(200)
 
     await sql`update sessions set expires_at = now() where uid = ${sessionOf(third)}`.execute(service.db)
     await refresh(third.refreshToken).expect(401)
@@ -33,10 +33,10 @@ describe('a refresh token', () => {
   it('succeeds for exactly one of 16 concurrent uses, and keeps the session open', async () => {
     const { tokens } = await service.as([])
     const answers = await Promise.all(Array.from({ length: 16 }, () => refresh(tokens.refreshToken)))
-    const good = answers.filter(({ status }) => status === 200)
-    expect(good).toHaveLength(1)
+    const accepted = answers.filter(({ status }) => status === 200)
+    expect(accepted).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(15)
-    await refresh(good[0]!.body.refreshToken).expect(200)
+    await refresh(accepted[0]!.body.refreshToken).expect(200)
   })
 
   it('ends the session when it is used again later', async () => {
@@ -45,7 +45,7 @@ describe('a refresh token', () => {
     await graceIsOver()
     await refresh(tokens.refreshToken).expect(401)
     await refresh(thief.refreshToken).expect(401)
-    await service.bearing(thief.accessToken).get('/users/me').expect(401)
+    await service.withToken(thief.accessToken).get('/users/me').expect(401)
     const outcomes = (await auditOf(service.db, sessionOf(tokens))).map(({ details }) => details['outcome'])
     expect(outcomes).toEqual(['reused', 'ended'])
   })

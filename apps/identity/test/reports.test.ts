@@ -14,11 +14,11 @@ type Person = Awaited<ReturnType<Service['as']>>
 const report = async (by: Pick<Person, 'get'>, path: string): Promise<TabularResult> =>
   (await by.get(`/reports/${path}`).expect(200)).body
 
-/** The rows as people and programs would read them: by the header's column. */
+/** The rows as objects, with the columns of the headers as keys. */
 const objects = ({ headers, rows }: TabularResult) =>
   rows.map((row) => Object.fromEntries(headers.map(({ column }, index) => [column, row[index]])))
 
-const fits: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean>> = {
+const isOfType: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean>> = {
   BIGINT: Number.isSafeInteger,
   SMALLINT: Number.isSafeInteger,
   BOOLEAN: (cell) => typeof cell === 'boolean',
@@ -29,7 +29,7 @@ const fits: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean
   JSONB: (cell) => typeof cell === 'object',
 }
 
-/** What must hold of every tabular result. */
+/** Checks the rules for every tabular result. */
 function checkShape({ rows, visibleRows, headers, visibleHeaders, metaColumnIndexes, ...sizes }: TabularResult): void {
   expect(sizes).toMatchObject({ height: rows.length, width: headers.length, visibleWidth: visibleHeaders.length })
   const visible = headers.flatMap(({ hidden }, index) => (hidden ? [] : [index]))
@@ -40,7 +40,7 @@ function checkShape({ rows, visibleRows, headers, visibleHeaders, metaColumnInde
   for (const row of rows) {
     expect(row).toHaveLength(headers.length)
     for (const [index, { column, valueType }] of headers.entries())
-      expect([column, row[index], row[index] === null || fits[valueType]!(row[index])]).toEqual([
+      expect([column, row[index], row[index] === null || isOfType[valueType]!(row[index])]).toEqual([
         column,
         row[index],
         true,
@@ -75,7 +75,7 @@ describe('the user access report', () => {
     })
   })
 
-  it('accepts the filters, order and paging of the user list, and shows only the own organisation', async () => {
+  it('accepts the filters, order and paging of the user list, and shows only the caller’s organisation', async () => {
     const manager = await service.as(['ROLE_MANAGE_USER'])
     for (const _ of [1, 2]) await service.user({ client: manager.client })
     const { rows, metaData, height } = await report(manager, 'user-access?pageSize=2&page=2&order=lastSignIn:asc')
@@ -105,7 +105,7 @@ describe('the user access report', () => {
 describe('the audit report', () => {
   it('shows actor, operation, time and address of each entry, newest first', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG', 'ROLE_MANAGE_USER'])
-    const made = await auditor.post('/users').set('x-forwarded-for', '203.0.113.7').send(userBody()).expect(201)
+    const created = await auditor.post('/users').set('x-forwarded-for', '203.0.113.7').send(userBody()).expect(201)
     const found = await report(auditor, 'audit')
     checkShape(found)
     expect(objects(found)[0]).toMatchObject({
@@ -113,18 +113,18 @@ describe('the audit report', () => {
       'user.id': auditor.uid,
       operation: 'users.create',
       summary: 'Create a user',
-      'object.id': made.body.id,
-      'object.name': made.body.username,
+      'object.id': created.body.id,
+      'object.name': created.body.username,
       outcome: 'done',
       address: '203.0.113.7',
-      requestId: made.headers['x-request-id'],
-      details: { after: { username: made.body.username } },
+      requestId: created.headers['x-request-id'],
+      details: { after: { username: created.body.username } },
     })
     const since = `filter=at:ge:${new Date(Date.now() - 60_000).toISOString()}`
-    const mine = await report(auditor, `audit?${since}&filter=object.id:eq:${made.body.id}&query=create`)
+    const mine = await report(auditor, `audit?${since}&filter=object.id:eq:${created.body.id}&query=create`)
     expect(mine.metaData['pager']).toMatchObject({ total: 1 })
     await auditor.get('/reports/audit?order=details:asc').expect(400)
-    // The number of a row would tell how much others do.
+    // Row numbers are hidden, because they reveal how many entries other organisations have.
     expect(mine.headers.map(({ column }) => column)).not.toContain('id')
     await auditor.get('/reports/audit?filter=id:gt:1').expect(400)
   })
@@ -146,11 +146,11 @@ describe('the audit report', () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const stranger = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
-    const made = await admin
+    const created = await admin
       .post('/users')
       .send(userBody({ client: { id: auditor.client } }))
       .expect(201)
-    await admin.delete(`/users/${made.body.id}/sessions`).expect(204)
+    await admin.delete(`/users/${created.body.id}/sessions`).expect(204)
     await admin.put('/session/client').send({ clientId: auditor.client }).expect(200)
     await admin.post('/auth/logout').expect(204)
     const operations = async (by: Person) => objects(await report(by, 'audit')).map((row) => row['operation'])
@@ -163,7 +163,7 @@ describe('the audit report', () => {
     ])
     expect(await operations(stranger)).toEqual(['auth.login'])
     const other = await service.as(['ROLE_SUPER_ADMIN'])
-    const all = await report(other, `audit?filter=object.id:eq:${made.body.id}`)
+    const all = await report(other, `audit?filter=object.id:eq:${created.body.id}`)
     expect(all).toMatchObject({ height: 2, subtitle: 'All clients' })
   })
 

@@ -27,8 +27,12 @@ afterAll(async () => {
 it('the list of sealed columns contains every sealed column of the schema', async () => {
   expect(await brokenSealRules(app, database.url, sealedColumns)).toEqual([])
   const broken = await brokenSealRules(app, database.url, [{ table: 'users', key: 'name', column: 'nowhere' }])
-  for (const said of ['signing_keys.private_key', 'the column seed', 'users.nowhere is no text beside a unique key'])
-    expect(broken.map((one) => one.replaceAll('^', ''))).toContainEqual(expect.stringContaining(said))
+  for (const expected of [
+    'signing_keys.private_key',
+    'the column seed',
+    'users.nowhere is no text beside a unique key',
+  ])
+    expect(broken.map((one) => one.replaceAll('^', ''))).toContainEqual(expect.stringContaining(expected))
 })
 
 it('the reseal command encrypts all secrets with the new key, so that the old key can be removed', async () => {

@@ -27,20 +27,20 @@ describe('granting roles', () => {
 })
 
 describe('the last super admin', () => {
-  const alone = async () => {
+  const startWithOneAdmin = async () => {
     const service = await startService()
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     return { ...service, admin, [Symbol.asyncDispose]: () => service.stop() }
   }
 
   it('cannot be deleted, demoted, deactivated or disabled with the organisation', async () => {
-    await using only = await alone()
-    const { admin } = only
-    // Others who could not act do not count.
-    await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INACTIVE' })
-    await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INVITATION' })
-    await only.user({ client: await only.client({ disabled: true }), roles: ['ROLE_SUPER_ADMIN'] })
-    await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], ssoAuth: true })
+    await using setup = await startWithOneAdmin()
+    const { admin } = setup
+    // Super admins who cannot sign in now do not count.
+    await setup.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INACTIVE' })
+    await setup.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INVITATION' })
+    await setup.user({ client: await setup.client({ disabled: true }), roles: ['ROLE_SUPER_ADMIN'] })
+    await setup.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], ssoAuth: true })
     await admin.delete(`/users/${admin.uid}`).expect(422)
     await admin
       .put(`/users/${admin.uid}`)
@@ -53,7 +53,7 @@ describe('the last super admin', () => {
       .expect(422)
     await admin.get('/users/me').expect(200)
 
-    const second = await only.as(['ROLE_SUPER_ADMIN'])
+    const second = await setup.as(['ROLE_SUPER_ADMIN'])
     await second
       .put(`/users/${admin.uid}`)
       .send(userBody({ username: admin.username }))
@@ -62,8 +62,8 @@ describe('the last super admin', () => {
   })
 
   it('keeps the password, which is the only way to sign in', async () => {
-    await using only = await alone()
-    const { admin } = only
+    await using setup = await startWithOneAdmin()
+    const { admin } = setup
     const single = userBody({
       username: admin.username,
       email: 'test@example.org',
@@ -73,27 +73,27 @@ describe('the last super admin', () => {
     const { body } = await admin.put(`/users/${admin.uid}`).send(single).expect(422)
     expect(body.errors).toMatchObject([{ pointer: '/ssoAuth' }])
     await admin.get('/users/me').expect(200)
-    await only.signIn(admin.username)
+    await setup.signIn(admin.username)
 
-    const second = await only.as(['ROLE_SUPER_ADMIN'])
+    const second = await setup.as(['ROLE_SUPER_ADMIN'])
     await second.put(`/users/${admin.uid}`).send(single).expect(200)
     await second.delete(`/users/${second.uid}`).expect(422)
-    // Whoever could not have acted may go.
+    // A super admin without a password does not count as the last one, so this user can be deleted.
     await second.delete(`/users/${admin.uid}`).expect(204)
   })
 
   it('remains when all super admins try to remove each other concurrently', async () => {
-    await using only = await alone()
-    const admins = [only.admin, ...(await Promise.all([1, 2, 3].map(() => only.as(['ROLE_SUPER_ADMIN']))))]
-    const tries = admins.flatMap((by, at) => [
-      by.delete(`/users/${admins[(at + 1) % 4]!.uid}`),
+    await using setup = await startWithOneAdmin()
+    const admins = [setup.admin, ...(await Promise.all([1, 2, 3].map(() => setup.as(['ROLE_SUPER_ADMIN']))))]
+    const tries = admins.flatMap((by, index) => [
+      by.delete(`/users/${admins[(index + 1) % 4]!.uid}`),
       by.put(`/users/${by.uid}`).send(userBody({ username: by.username, email: 'test@example.org' })),
     ])
     const answers = await Promise.all(tries)
     expect(answers.filter(({ status }) => status >= 500)).toEqual([])
-    const left = await Promise.all(admins.map(({ username }) => only.signIn(username).catch(() => undefined)))
+    const left = await Promise.all(admins.map(({ username }) => setup.signIn(username).catch(() => undefined)))
     const sessions = await Promise.all(
-      left.map((tokens) => tokens && only.bearing(tokens.accessToken).get('/users/me')),
+      left.map((tokens) => tokens && setup.withToken(tokens.accessToken).get('/users/me')),
     )
     expect(sessions.filter((me) => me?.body.auths?.includes('ROLE_SUPER_ADMIN'))).toHaveLength(1)
   })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import { goodPassword, startService, type Service } from './app-under-test.ts'
 
-/** Where people have their own second factor. */
-export const own = '/users/me/second-factor'
+/** The path of the caller's own second factor. */
+export const secondFactorPath = '/users/me/second-factor'
 
-/** A service for all tests of a file, to be signed in to in two steps. */
-export function signingInTwice() {
+/** Starts a service for all tests of a file, with functions for both steps of a sign-in. */
+export function startSecondFactorService() {
   let service: Service
   beforeAll(async () => {
     service = await startService({ ADMIN_SETS_PASSWORDS: true })

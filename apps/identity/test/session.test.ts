@@ -10,12 +10,12 @@ afterAll(() => service.stop())
 
 const off = { managerEnabled: false, routesEnabled: false, pipelinesEnabled: false }
 
-/** The session of somebody with these roles, start page and switches of the client. */
+/** Signs in a new user of a new client, and returns the session. */
 async function session(roles: Role[], startPage: string, switches: Partial<ClientBody> = {}, analytics = false) {
   const client = await service.client(switches)
   const { username } = await service.user({ client, roles, startPage, analytics })
   const { accessToken } = await service.signIn(username)
-  const { body } = await service.bearing(accessToken).get('/session').expect(200)
+  const { body } = await service.withToken(accessToken).get('/session').expect(200)
   return body
 }
 
@@ -76,9 +76,9 @@ describe('GET /session', () => {
     const introduced = async (caller: Pick<typeof first, 'get'>) =>
       (await caller.get('/session').expect(200)).body.config.serviceIntro
     expect(await introduced(first)).toBe(true)
-    expect(await introduced(service.bearing((await service.signIn(username)).accessToken))).toBe(true)
+    expect(await introduced(service.withToken((await service.signIn(username)).accessToken))).toBe(true)
     await first.post('/auth/logout').expect(204)
-    expect(await introduced(service.bearing((await service.signIn(username)).accessToken))).toBe(false)
+    expect(await introduced(service.withToken((await service.signIn(username)).accessToken))).toBe(false)
   })
 
   it('returns the roles at the issue of the token until it is refreshed', async () => {
@@ -90,7 +90,7 @@ describe('GET /session', () => {
     expect(changed).toMatchObject({ preUpdateAuths: ['ROLE_SEE_VIEW'], auths: body.auths })
     const { refreshToken } = person.tokens
     const { accessToken } = (await service.http.post('/api/v1/auth/refresh').send({ refreshToken }).expect(200)).body
-    const refreshed = (await service.bearing(accessToken).get('/session').expect(200)).body.user
+    const refreshed = (await service.withToken(accessToken).get('/session').expect(200)).body.user
     expect(refreshed.auths).toEqual(body.auths)
     expect(refreshed).not.toHaveProperty('preUpdateAuths')
   })
@@ -98,10 +98,10 @@ describe('GET /session', () => {
   it('returns only the roles of the token for an API token', async () => {
     const person = await service.as(['ROLE_SEE_VIEW', 'ROLE_SEE_ROUTE', 'ROLE_SEE_INSTANCE'])
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const made = await person
+    const created = await person
       .post('/users/me/api-tokens')
       .send({ name: 'Mine', roles: ['ROLE_SEE_ROUTE'], expires, password: goodPassword })
-    const { body } = await service.bearing(made.body.token).get('/session').expect(200)
+    const { body } = await service.withToken(created.body.token).get('/session').expect(200)
     expect(body).toMatchObject({
       activeUser: { id: person.uid, hasManagerAccess: false, hasRouteAccess: true },
       user: { auths: ['ROLE_SEE_ROUTE'], hasManagerAccess: false, hasIntegrationRouteAccess: true },
@@ -109,6 +109,6 @@ describe('GET /session', () => {
       forwardTo: 'SERVICE_INTEGRATION',
     })
     expect(body.user).not.toHaveProperty('preUpdateAuths')
-    await service.bearing(made.body.token).put('/session/client').send({ clientId: person.client }).expect(403)
+    await service.withToken(created.body.token).put('/session/client').send({ clientId: person.client }).expect(403)
   })
 })

@@ -21,26 +21,26 @@ const token = (id: string, secret: string) =>
 describe('an application config', () => {
   it('is created, read, listed, updated and deleted, and its secret is never returned', async () => {
     const sent = applicationBody()
-    const { body: made, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
-    expect(headers['location']).toBe(`/api/v1/sso-client-configs/${made.id}`)
+    const { body: created, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
+    expect(headers['location']).toBe(`/api/v1/sso-client-configs/${created.id}`)
     const { clientSecret, ...rest } = sent
-    expect(made).toMatchObject({ ...rest, confidential: true, client: { id: admin.client } })
-    const { body: read } = await admin.get(`/sso-client-configs/${made.id}`).expect(200)
-    expect(read).toEqual(made)
+    expect(created).toMatchObject({ ...rest, confidential: true, client: { id: admin.client } })
+    const { body: read } = await admin.get(`/sso-client-configs/${created.id}`).expect(200)
+    expect(read).toEqual(created)
     const list = await admin.get(`/sso-client-configs?filter=ssoClientId:eq:${sent.ssoClientId}`).expect(200)
-    expect([list.body, list.headers['x-total-count']]).toEqual([[made], '1'])
-    // What one GETs one can PUT, and it keeps the secret.
+    expect([list.body, list.headers['x-total-count']]).toEqual([[created], '1'])
+    // The response of GET can be sent with PUT, which keeps the secret.
     const { body: changed } = await admin
-      .put(pathOf(made))
+      .put(pathOf(created))
       .send({ ...read, clientName: 'Figures' })
       .expect(200)
     expect(changed.clientName).toBe('Figures')
     await token(sent.ssoClientId, clientSecret!).expect(200)
-    await admin.delete(`/sso-client-configs/${made.id}`).expect(204)
-    await admin.get(`/sso-client-configs/${made.id}`).expect(404)
-    const audit = JSON.stringify(await auditOf(service.db, made.id))
+    await admin.delete(`/sso-client-configs/${created.id}`).expect(204)
+    await admin.get(`/sso-client-configs/${created.id}`).expect(404)
+    const audit = JSON.stringify(await auditOf(service.db, created.id))
     expect(audit).toContain('Figures')
-    expect(JSON.stringify([made, read, list.body, changed, audit])).not.toContain(clientSecret)
+    expect(JSON.stringify([created, read, list.body, changed, audit])).not.toContain(clientSecret)
     expect(service.lines.join('')).not.toContain(clientSecret)
   })
 
@@ -72,35 +72,35 @@ describe('an application config', () => {
 
   it('has at most one secret', async () => {
     const sent = applicationBody()
-    const { body: made } = await admin.post('/sso-client-configs').send(sent).expect(201)
+    const { body: created } = await admin.post('/sso-client-configs').send(sent).expect(201)
     await token(sent.ssoClientId, sent.clientSecret!).expect(200)
-    const fresh = 'another-secret-of-more-than-22'
+    const newSecret = 'another-secret-of-more-than-22'
     await admin
-      .put(pathOf(made))
-      .send({ ...sent, clientSecret: fresh })
+      .put(pathOf(created))
+      .send({ ...sent, clientSecret: newSecret })
       .expect(200)
     await token(sent.ssoClientId, sent.clientSecret!).expect(401)
-    await token(sent.ssoClientId, fresh).expect(200)
-    // Acting for itself needs one.
+    await token(sent.ssoClientId, newSecret).expect(200)
+    // The client credentials grant needs a secret.
     const { body: problem } = await admin
-      .put(pathOf(made))
+      .put(pathOf(created))
       .send({ ...sent, clientSecret: '' })
       .expect(400)
     expect(problem.errors[0].pointer).toBe('/clientSecret')
     const grantTypes = [{ value: 'authorization_code' as const }]
     const scopes = ['openid' as const]
     const kept = await admin
-      .put(`/sso-client-configs/${made.id}`)
+      .put(`/sso-client-configs/${created.id}`)
       .send({ ...sent, grantTypes, scopes, clientSecret: null })
       .expect(200)
     expect(kept.body.confidential).toBe(true)
     const publicBody = { ...sent, grantTypes, scopes, clientSecret: '' }
-    const { body: after } = await admin.put(pathOf(made)).send(publicBody).expect(200)
+    const { body: after } = await admin.put(pathOf(created)).send(publicBody).expect(200)
     expect(after.confidential).toBe(false)
-    await token(sent.ssoClientId, fresh).expect(401)
+    await token(sent.ssoClientId, newSecret).expect(401)
     for (const clientSecret of ['short', 'a'.repeat(21), 'with spaces in it and long enough', 'ü'.repeat(30)])
       await admin
-        .put(pathOf(made))
+        .put(pathOf(created))
         .send({ ...sent, clientSecret })
         .expect(400)
   })
@@ -164,7 +164,7 @@ describe('the roles of an application', () => {
 
   it('can be granted only by users who hold them', async () => {
     const caller = await manager(['ROLE_MANAGE_VIEW'])
-    // MANAGE holds SEE.
+    // ROLE_MANAGE_VIEW includes ROLE_SEE_VIEW.
     await caller
       .post('/sso-client-configs')
       .send(applicationBody({ scopes: ['openid', 'ROLE_SEE_VIEW'] }))
@@ -183,48 +183,48 @@ describe('the roles of an application', () => {
     const strong = await manager(['ROLE_MANAGE_USER'])
     const weak = await manager([], strong.client)
     const sent = applicationBody({ scopes: ['openid', 'ROLE_MANAGE_USER'] })
-    const { body: made } = await strong.post('/sso-client-configs').send(sent).expect(201)
+    const { body: created } = await strong.post('/sso-client-configs').send(sent).expect(201)
     await weak
-      .put(pathOf(made))
+      .put(pathOf(created))
       .send({ ...sent, scopes: ['openid'], clientSecret: 'a-secret-that-is-mine-now' })
       .expect(403)
-    await weak.delete(`/sso-client-configs/${made.id}`).expect(403)
+    await weak.delete(`/sso-client-configs/${created.id}`).expect(403)
     await token(sent.ssoClientId, sent.clientSecret!).expect(200)
-    await strong.delete(`/sso-client-configs/${made.id}`).expect(204)
+    await strong.delete(`/sso-client-configs/${created.id}`).expect(204)
   })
 
   it('cannot cross the boundary of its organisation', async () => {
-    const here = await manager()
-    const there = await manager()
+    const owner = await manager()
+    const stranger = await manager()
     const sent = applicationBody({ scopes: ['openid'] })
-    const { body: made } = await here.post('/sso-client-configs').send(sent).expect(201)
-    await there.get(`/sso-client-configs/${made.id}`).expect(404)
-    await there.put(pathOf(made)).send(sent).expect(404)
-    await there.delete(`/sso-client-configs/${made.id}`).expect(404)
-    expect((await there.get('/sso-client-configs').expect(200)).body).toEqual([])
-    await there
+    const { body: created } = await owner.post('/sso-client-configs').send(sent).expect(201)
+    await stranger.get(`/sso-client-configs/${created.id}`).expect(404)
+    await stranger.put(pathOf(created)).send(sent).expect(404)
+    await stranger.delete(`/sso-client-configs/${created.id}`).expect(404)
+    expect((await stranger.get('/sso-client-configs').expect(200)).body).toEqual([])
+    await stranger
       .post('/sso-client-configs')
-      .send(applicationBody({ scopes: ['openid'], client: { id: here.client } }))
+      .send(applicationBody({ scopes: ['openid'], client: { id: owner.client } }))
       .expect(422)
-    // The client in the path is the application's, for super admins as well.
-    await admin.put(`/clients/${admin.client}/sso-client-configs/${made.id}`).send(sent).expect(404)
-    await admin.put(`/clients/${randomUUID()}/sso-client-configs/${made.id}`).send(sent).expect(404)
+    // The client in the path must be the client of the application, even for super admins.
+    await admin.put(`/clients/${admin.client}/sso-client-configs/${created.id}`).send(sent).expect(404)
+    await admin.put(`/clients/${randomUUID()}/sso-client-configs/${created.id}`).send(sent).expect(404)
     await admin
-      .put(pathOf(made))
+      .put(pathOf(created))
       .send({ ...sent, client: { id: admin.client } })
       .expect(422)
     const { body: theirs } = await admin
       .post('/sso-client-configs')
-      .send(applicationBody({ client: { id: here.client } }))
+      .send(applicationBody({ client: { id: owner.client } }))
       .expect(201)
-    expect(theirs.client.id).toBe(here.client)
+    expect(theirs.client.id).toBe(owner.client)
   })
 })
 
 it('rejects an update with a stale If-Match', async () => {
   const sent = applicationBody()
-  const { body: made, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
-  await admin.put(pathOf(made)).set('if-match', headers['etag']!).send(sent).expect(200)
-  await admin.put(pathOf(made)).set('if-match', headers['etag']!).send(sent).expect(412)
+  const { body: created, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
+  await admin.put(pathOf(created)).set('if-match', headers['etag']!).send(sent).expect(200)
+  await admin.put(pathOf(created)).set('if-match', headers['etag']!).send(sent).expect(412)
   await sql`select 1`.execute(service.db)
 })

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Role, SsoProviderConfigBody } from '@sluice/contracts'
 import { auditOf, type Service } from './app-under-test.ts'
 import { registered, startTestProvider, type TestProvider } from './federated/test-provider.ts'
-import { signInThrough, ssoUser, startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
+import { signInAtProvider, createSsoUser, startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 
 const manage: Role[] = ['ROLE_MANAGE_SSO_PROVIDER_CONFIG']
 
@@ -30,7 +30,7 @@ const body = (changes: Partial<SsoProviderConfigBody> = {}): SsoProviderConfigBo
   ...registered,
   ...changes,
 })
-const made = async (changes: Partial<SsoProviderConfigBody> = {}) =>
+const createConfig = async (changes: Partial<SsoProviderConfigBody> = {}) =>
   (await manager.post('/sso-provider-configs').send(body(changes)).expect(201)).body.id as string
 const put = (id: string, changes: Partial<SsoProviderConfigBody> = {}) => {
   const { clientId: _id, clientSecret: _secret, ...rest } = body()
@@ -44,7 +44,7 @@ const stored = async (id: string) => {
 
 describe('the credentials of a provider config', () => {
   it('are returned only to super admins, encrypted at rest, and absent from the audit log', async () => {
-    const id = await made()
+    const id = await createConfig()
     const super_ = await service.as(['ROLE_SUPER_ADMIN'])
     const texts = [
       (await manager.get(`/sso-provider-configs/${id}`)).text,
@@ -61,7 +61,7 @@ describe('the credentials of a provider config', () => {
   })
 
   it('are kept if absent or null in a body, replaced by a value, and removed by an empty string', async () => {
-    const id = await made()
+    const id = await createConfig()
     const before = await stored(id)
     await put(id, { mappingClaim: 'oid' }).expect(200)
     expect(await stored(id)).toEqual(before)
@@ -75,7 +75,7 @@ describe('the credentials of a provider config', () => {
   })
 
   it('cannot be reused for another provider address', async () => {
-    const id = await made()
+    const id = await createConfig()
     const moved = await put(id, { clientDomain: 'sso.elsewhere.example' })
     expect([moved.status, moved.body.errors[0].pointer]).toEqual([422, '/clientSecret'])
     await put(id, { clientDomain: 'sso.elsewhere.example', clientSecret: 'another' }).expect(200)
@@ -83,7 +83,7 @@ describe('the credentials of a provider config', () => {
   })
 
   it('cannot be read through the path of another organisation', async () => {
-    const id = await made()
+    const id = await createConfig()
     const super_ = await service.as(['ROLE_SUPER_ADMIN'])
     await super_.put(`/clients/${super_.client}/sso-provider-configs/${id}`).send(body()).expect(404)
   })
@@ -91,7 +91,7 @@ describe('the credentials of a provider config', () => {
 
 describe('a provider config', () => {
   it('is unique in its organisation', async () => {
-    await made()
+    await createConfig()
     const { body: problem } = await manager.post('/sso-provider-configs').send(body()).expect(409)
     expect(problem.detail).toMatch(/has an SSO provider config/)
   })
@@ -105,15 +105,15 @@ describe('a provider config', () => {
     ['GENERIC', 'https://sso.example.org/?a=b'],
     ['GENERIC', 'https://sso.example.org/#a'],
     ['GENERIC', '//sso.example.org'],
-  ] as const)('is not made of %s %s', async (kind, clientDomain) => {
+  ] as const)('is rejected with the provider %s and the address %s', async (kind, clientDomain) => {
     const answer = await manager.post('/sso-provider-configs').send(body({ provider: kind, clientDomain }))
     expect([400, 422]).toContain(answer.status)
     expect(answer.body.errors[0].pointer).toBe('/clientDomain')
   })
 
   it('cannot be changed by a user who lacks a role of its users', async () => {
-    const id = await made()
-    await ssoUser(service, { client: manager.client, ssoId: 'powerful', roles: ['ROLE_SUPER_ADMIN'] })
+    const id = await createConfig()
+    await createSsoUser(service, { client: manager.client, ssoId: 'powerful', roles: ['ROLE_SUPER_ADMIN'] })
     const refused = await put(id, { mappingClaim: 'oid' })
     expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('ROLE_SUPER_ADMIN')])
     await put(id, { clientSecret: 'rotated' }).expect(200)
@@ -127,15 +127,15 @@ describe('a provider config', () => {
   })
 
   it('ends sessions and identity links of its users when its issuer changes', async () => {
-    const id = await made()
+    const id = await createConfig()
     const { rows } = await sql<{ code: string }>`select code from clients where uid = ${manager.client}`.execute(
       service.db,
     )
-    await ssoUser(service, { client: manager.client, ssoId: 'p' })
+    await createSsoUser(service, { client: manager.client, ssoId: 'p' })
     provider.person = { sub: 'p' }
-    const signedIn = await signInThrough(service, rows[0]!.code)
+    const signedIn = await signInAtProvider(service, rows[0]!.code)
     expect(signedIn.status).toBe(200)
-    const person = service.bearing(signedIn.body.accessToken)
+    const person = service.withToken(signedIn.body.accessToken)
     const pins = async () =>
       (
         await sql`select from sso_identities i join sso_provider_configs p on p.id = i.config_id where p.uid = ${id}`.execute(
@@ -155,11 +155,11 @@ describe('a provider config', () => {
     ['the mapping claim', { mappingClaim: 'oid' }],
     ['the registration', { clientId: 'another', clientSecret: 'x' }],
   ])('that changes %s rejects sign-ins in progress', async (_what, changes) => {
-    const id = await made()
+    const id = await createConfig()
     const { rows } = await sql<{ code: string }>`select code from clients where uid = ${manager.client}`.execute(
       service.db,
     )
-    const user = await ssoUser(service, { client: manager.client, ssoId: 'p' })
+    const user = await createSsoUser(service, { client: manager.client, ssoId: 'p' })
     provider.person = { sub: 'p' }
     provider.misbehaviour = {
       async token(claims) {
@@ -167,7 +167,7 @@ describe('a provider config', () => {
         return provider.sign(claims)
       },
     }
-    const answer = await signInThrough(service, rows[0]!.code)
+    const answer = await signInAtProvider(service, rows[0]!.code)
     expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
     const left = sql`
       with person as (select id from users where uid = ${user.uid})
@@ -182,9 +182,9 @@ describe('the provider test', () => {
   const result = async (id: string) => (await manager.post(`/sso-provider-configs/${id}/test`).expect(200)).body
 
   it('returns the issuer, redirect URI and algorithms of a working provider', async () => {
-    const id = await made()
+    const id = await createConfig()
     expect(await result(id)).toMatchObject({
-      // Nothing but that the stand-in has no TLS.
+      // The only warning is that the test provider has no TLS.
       status: 'WARNING',
       errorCode: 'SSO_DOUBTFUL',
       message: expect.stringContaining('without TLS'),
@@ -197,7 +197,7 @@ describe('the provider test', () => {
   })
 
   it('returns a warning for each questionable setting', async () => {
-    const id = await made({ mappingClaim: 'email' })
+    const id = await createConfig({ mappingClaim: 'email' })
     provider.misbehaviour = { metadata: { code_challenge_methods_supported: ['plain'], claims_supported: ['sub'] } }
     const { status, data } = await result(id)
     expect([status, data.warnings.length]).toEqual(['WARNING', 4])
@@ -219,13 +219,13 @@ describe('the provider test', () => {
     ],
     ['a missing jwks_uri', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
   ])('returns an error that explains %s', async (_what, misbehaviour, errorCode, message) => {
-    const id = await made()
+    const id = await createConfig()
     provider.misbehaviour = misbehaviour
     expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode, message: expect.stringMatching(message) })
   })
 
   it('returns an error that explains rejected or missing credentials', async () => {
-    const id = await made({ clientSecret: 'wrong' })
+    const id = await createConfig({ clientSecret: 'wrong' })
     expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode: 'SSO_CLIENT_REFUSED' })
     await put(id, { clientId: '' }).expect(200)
     expect((await result(id)).message).toMatch(/Enter the clientId/)
@@ -235,7 +235,7 @@ describe('the provider test', () => {
     ['nothing there', 404, 'no', /No OpenID Connect metadata was found at .*status 404/],
     ['a page instead of metadata', 200, '<html>', /No OpenID Connect metadata was found at .*is not JSON/],
   ])('returns an error that explains %s', async (_what, status, text, message) => {
-    const id = await made()
+    const id = await createConfig()
     provider.misbehaviour = {
       answer: (_request, response) => Boolean(response.writeHead(status, { 'content-type': 'text/html' }).end(text)),
     }
@@ -244,7 +244,7 @@ describe('the provider test', () => {
 
   it('returns an error that explains an unreachable provider', async () => {
     const gone = await startTestProvider()
-    const id = await made({ clientDomain: gone.issuer })
+    const id = await createConfig({ clientDomain: gone.issuer })
     await gone.stop()
     expect(await result(id)).toMatchObject({
       errorCode: 'SSO_UNREACHABLE',

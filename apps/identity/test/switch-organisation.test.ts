@@ -23,15 +23,15 @@ describe('a super admin who switches the organisation', () => {
     expect(body).toMatchObject({
       activeClient: { id: other },
       client: { id: other, integrationRoutesEnabled: false },
-      // What can be reached follows the client that is acted for; whose user it is does not.
+      // Access to services follows the active client. The client of the user stays the same.
       activeUser: { client: { id: admin.client }, hasManagerAccess: true, hasRouteAccess: false },
       user: { pipelinesEnabled: false, hasIntegrationRouteAccess: false, auths: ['ROLE_SUPER_ADMIN'] },
       forwardTo: 'SERVICE_MANAGER',
     })
     expect(body.user).not.toHaveProperty('preUpdateAuths')
     expect((await admin.get('/session').expect(200)).body).toEqual(body)
-    const made = await admin.post('/users').send(userBody()).expect(201)
-    expect(made.body.client.id).toBe(other)
+    const created = await admin.post('/users').send(userBody()).expect(201)
+    expect(created.body.client.id).toBe(other)
 
     const { refreshToken } = admin.tokens
     const refreshed = await service.http.post('/api/v1/auth/refresh').send({ refreshToken }).expect(200)
@@ -73,7 +73,7 @@ describe('a super admin who switches the organisation', () => {
   it('stays in their own organisation in every other session', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     await enter(admin, await service.client()).expect(200)
-    const second = service.bearing((await service.signIn(admin.username)).accessToken)
+    const second = service.withToken((await service.signIn(admin.username)).accessToken)
     expect((await second.get('/session')).body.activeClient.id).toBe(admin.client)
   })
 
@@ -98,7 +98,7 @@ describe('a super admin who switches the organisation', () => {
       .expect(200)
     await guest!.get('/session').expect(401)
     const again = await service.signIn(demoted!.username)
-    const back = service.bearing(again.accessToken)
+    const back = service.withToken(again.accessToken)
     await admin!
       .put(`/users/${demoted!.uid}`)
       .send(userBody({ username: demoted!.username, password: undefined }))

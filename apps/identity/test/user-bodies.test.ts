@@ -26,7 +26,7 @@ describe('a user body', () => {
         const { body } = await put({ [field]: value, lastUpdated }).expect(422)
         expect(body.errors).toEqual([{ pointer: `/${field}`, detail: expect.stringContaining(address) }])
       }
-    // What was read before somebody changed it only repeats what it was.
+    // An older `lastUpdated` shows that the caller repeats old values, so they are ignored.
     const old = await put({ status: 'ACTIVE', twoFactorAuth: true, lastUpdated: '2020-01-01T00:00:00.000Z' }).expect(
       200,
     )
@@ -51,12 +51,12 @@ describe('a user body', () => {
   })
 
   it('accepts null for optional properties, and e-mail addresses of international domains', async () => {
-    const { body: made } = await admin
+    const { body: created } = await admin
       .post('/users')
       .send({ ...userBody({ email: 'é@dömäin.org' }), ssoId: null, translations: null, fileAccessInstances: null })
       .expect(201)
-    expect(made).toMatchObject({ email: 'é@dömäin.org', translations: [], fileAccessInstances: [] })
-    expect(made).not.toHaveProperty('ssoId')
+    expect(created).toMatchObject({ email: 'é@dömäin.org', translations: [], fileAccessInstances: [] })
+    expect(created).not.toHaveProperty('ssoId')
     expect(
       pointers(
         (
@@ -93,7 +93,7 @@ describe('a user body', () => {
       return Array.isArray(body) ? body.map(({ id }: { id: string }) => id) : body.height
     }
     expect(await found('/users', 'hasDataPipelineAccess:eq:true')).toEqual([piping.uid])
-    // The client's switch is off.
+    // The organisation has switched routes off.
     expect(await found('/users', 'hasRouteAccess:eq:true')).toEqual([])
     expect(await found('/users', 'hasDataPipelineAccess:eq:false')).toEqual([routing.uid])
     expect(await found('/reports/user-access', 'hasDataPipelineAccess:eq:true')).toBe(1)

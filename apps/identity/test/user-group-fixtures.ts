@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import type { UserGroupBody } from '@sluice/contracts'
 import type { DB } from '../src/database.ts'
 
-/** A user group as somebody would send it, with a code of its own. */
+/** A valid body for a user group, with a unique code. */
 export function userGroupBody(changes: Partial<UserGroupBody> = {}): UserGroupBody {
   const code = randomBytes(6).toString('hex')
   return { name: `Team ${code}`, code, ...changes }

@@ -36,21 +36,21 @@ describe('a user group', () => {
   it('is unchanged when sent back as read, and has a display name in the language of the reader', async () => {
     const translations = [{ locale: 'fr', property: 'NAME', value: 'Équipe' }]
     const sent = userGroupBody({ description: 'Who counts.', translations })
-    const made = await admin.post('/user-groups').send(sent).expect(201).expect('etag', '"1"')
-    expect(made.headers['location']).toBe(`/api/v1/user-groups/${made.body.id}`)
-    expect(made.body).toMatchObject({ ...sent, displayName: sent.name, client: { id: admin.client } })
+    const created = await admin.post('/user-groups').send(sent).expect(201).expect('etag', '"1"')
+    expect(created.headers['location']).toBe(`/api/v1/user-groups/${created.body.id}`)
+    expect(created.body).toMatchObject({ ...sent, displayName: sent.name, client: { id: admin.client } })
 
-    const one = `/user-groups/${made.body.id}`
+    const one = `/user-groups/${created.body.id}`
     const read = await admin.get(`${one}?locale=fr`).set('accept-language', 'fr').expect(200)
     expect(read.body).toMatchObject({ name: sent.name, displayName: 'Équipe' })
     const put = await admin.put(one).set('if-match', '"1"').send(read.body).expect(200).expect('etag', '"2"')
-    expect(put.body).toEqual({ ...made.body, lastUpdated: expect.any(String) })
+    expect(put.body).toEqual({ ...created.body, lastUpdated: expect.any(String) })
     await admin.put(one).set('if-match', '"1"').send(read.body).expect(412)
     const { description: _, ...less } = sent
     expect((await admin.put(one).send(less).expect(200)).body).not.toHaveProperty('description')
     await admin.delete(one).set('if-match', '"3"').expect(204)
     await admin.get(one).expect(404)
-    expect((await auditOf(service.db, made.body.id)).map(({ operation }) => operation)).toEqual([
+    expect((await auditOf(service.db, created.body.id)).map(({ operation }) => operation)).toEqual([
       'userGroups.create',
       'userGroups.update',
       'userGroups.update',
@@ -118,8 +118,8 @@ describe('the members of a user group', () => {
 
   it('cause an audit entry for every addition and removal, with the groups joined and left', async () => {
     const [one, two] = [userGroupBody(), userGroupBody()]
-    const made = await Promise.all([one, two].map((body) => admin.post('/user-groups').send(body).expect(201)))
-    const [first, second] = made.map(({ body }) => ({ id: body.id as string, code: body.code as string }))
+    const groups = await Promise.all([one, two].map((body) => admin.post('/user-groups').send(body).expect(201)))
+    const [first, second] = groups.map(({ body }) => ({ id: body.id as string, code: body.code as string }))
     const invited = await admin
       .post('/users/invite')
       .send(userBody({ userGroups: [{ id: first!.id }] }))

@@ -18,7 +18,7 @@ describe('the status of a user', () => {
     const { body } = await set(user.uid, 'INACTIVE').expect(200).expect('etag', '"2"')
     expect(body).toMatchObject({ id: user.uid, status: 'INACTIVE', lastUpdatedBy: admin.username })
     await user.get('/session').expect(401)
-    await service.bearing(other.accessToken).get('/session').expect(401)
+    await service.withToken(other.accessToken).get('/session').expect(401)
     for (const { refreshToken } of [user.tokens, other])
       await service.http.post('/api/v1/auth/refresh').send({ refreshToken }).expect(401)
     await service.http.post('/api/v1/auth/login').send({ username: user.username, password: goodPassword }).expect(401)
@@ -27,7 +27,7 @@ describe('the status of a user', () => {
     await user.get('/session').expect(401)
     await service.http.post('/api/v1/auth/refresh').send({ refreshToken: other.refreshToken }).expect(401)
     const { accessToken } = await service.signIn(user.username)
-    await service.bearing(accessToken).get('/session').expect(200)
+    await service.withToken(accessToken).get('/session').expect(200)
 
     const rows = await auditOf(service.db, user.uid)
     expect(rows.filter(({ operation }) => operation === 'users.setStatus')).toMatchObject([

@@ -12,7 +12,7 @@ afterAll(() => service.stop())
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer).toSorted()
 
 describe('user search', () => {
-  it('returns pages with totals of the own organisation only', async () => {
+  it('returns pages and totals of the caller’s organisation only', async () => {
     const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])
     for (let at = 0; at < 5; at++)
       await service.user({ client, username: `page-${client.slice(0, 8)}-${at}`, roles: ['ROLE_GET_FILE'] })
@@ -72,10 +72,10 @@ describe('user search', () => {
       'twoFactorAuth',
     ]
     const filter = [...names, ...more].map((name) => `${name}:null`)
-    const ofClients = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT'])
+    const clientManager = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT'])
     for (const some of [filter.slice(0, 12), filter.slice(12)])
-      await ofClients.post('/users/search').send({ filter: some, paging: {} }).expect(200)
-    // Clients are searched by whoever may see them.
+      await clientManager.post('/users/search').send({ filter: some, paging: {} }).expect(200)
+    // Properties of clients need a role that can see clients.
     const refused = await admin
       .get('/users?filter=client.code:like:a&filter=client.id:null&order=client.name')
       .expect(400)

@@ -21,10 +21,10 @@ describe('a user', () => {
       fileAccessInstances: ['a', 'b'],
       ssoId: 's-1',
     })
-    const made = await admin.post('/users').send(sent).expect(201)
-    expect(made.headers['location']).toBe(`/api/v1/users/${made.body.id}`)
+    const created = await admin.post('/users').send(sent).expect(201)
+    expect(created.headers['location']).toBe(`/api/v1/users/${created.body.id}`)
     const { password: _, ...rest } = sent
-    expect(made.body).toMatchObject({
+    expect(created.body).toMatchObject({
       ...rest,
       status: 'ACTIVE',
       createdBy: admin.username,
@@ -32,9 +32,9 @@ describe('a user', () => {
     })
     await service.signIn(sent.username)
 
-    const read = await admin.get(`/users/${made.body.id}`).expect(200).expect('etag', '"1"')
+    const read = await admin.get(`/users/${created.body.id}`).expect(200).expect('etag', '"1"')
     const put = await admin
-      .put(`/users/${made.body.id}`)
+      .put(`/users/${created.body.id}`)
       .set('if-match', '"1"')
       .send(read.body)
       .expect(200)
@@ -74,7 +74,7 @@ describe('a user', () => {
       .put(`/users/${uid}`)
       .send(userBody({ username, password: 'a-brand-new-passphrase' }))
       .expect(200)
-    await service.bearing(one.accessToken).get('/users/me').expect(401)
+    await service.withToken(one.accessToken).get('/users/me').expect(401)
     await service.http.post('/api/v1/auth/refresh').send({ refreshToken: one.refreshToken }).expect(401)
     await service.signIn(username, 'a-brand-new-passphrase')
   })
@@ -85,8 +85,8 @@ describe('a user', () => {
       .put(`/users/${uid}`)
       .send(userBody({ username, auths: ['ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'] }))
       .expect(200)
-    await service.bearing(tokens.accessToken).get('/users/me').expect(200)
-    const { body } = await service.bearing(tokens.accessToken).get('/session').expect(200)
+    await service.withToken(tokens.accessToken).get('/users/me').expect(200)
+    const { body } = await service.withToken(tokens.accessToken).get('/session').expect(200)
     expect(body.user.preUpdateAuths).toEqual(['ROLE_SEE_VIEW'])
   })
 

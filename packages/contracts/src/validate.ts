@@ -28,8 +28,8 @@ export function createContractChecker<T>(
   contract: Contract<T>,
   kind: 'body' | 'query' = 'body',
 ): (value: unknown) => ContractCheckResult<T> {
-  let first: ValidateFunction | undefined
-  let all: ValidateFunction | undefined
+  let validateToFirstError: ValidateFunction | undefined
+  let validateToLastError: ValidateFunction | undefined
   return (given) => {
     const refusalOf = (errors: ErrorObject[]) => ({
       violations: violationsOf(errors),
@@ -39,12 +39,12 @@ export function createContractChecker<T>(
       kind === 'query'
         ? queryValues(contract, given as Record<string, unknown>)
         : withoutNulls(contract as JsonSchema, given)
-    first ??= ajvInstances.first.compile(contract)
-    if (first(value)) return { value: value as T }
-    if (countValues(value, maxListedSize) >= maxListedSize) return refusalOf(first.errors ?? [])
-    all ??= ajvInstances.all.compile(contract)
-    all(value)
-    return refusalOf(all.errors ?? [])
+    validateToFirstError ??= ajvInstances.first.compile(contract)
+    if (validateToFirstError(value)) return { value: value as T }
+    if (countValues(value, maxListedSize) >= maxListedSize) return refusalOf(validateToFirstError.errors ?? [])
+    validateToLastError ??= ajvInstances.all.compile(contract)
+    validateToLastError(value)
+    return refusalOf(validateToLastError.errors ?? [])
   }
 }
 
@@ -77,10 +77,10 @@ function queryValues(contract: Contract<unknown>, query: Record<string, unknown>
     (contract as { properties?: Record<string, { type?: string; items?: { type?: string } }> }).properties ?? {}
   return Object.fromEntries(
     Object.entries(query).map(([name, given]) => {
-      const wanted = Object.hasOwn(properties, name) ? properties[name] : undefined
-      if (wanted?.type !== 'array') return [name, valueOf(given, wanted?.type)]
+      const schema = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (schema?.type !== 'array') return [name, valueOf(given, schema?.type)]
       const list = Array.isArray(given) ? given : [given]
-      return [name, list.map((item) => valueOf(item, wanted.items?.type))]
+      return [name, list.map((item) => valueOf(item, schema.items?.type))]
     }),
   )
 }
@@ -109,13 +109,13 @@ interface JsonSchema {
  */
 function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
-  const found = matchingBranch(schema, value)
+  const branch = matchingBranch(schema, value)
   if (Array.isArray(value)) {
-    const items = value.map((item) => withoutNulls(found?.items, item))
+    const items = value.map((item) => withoutNulls(branch?.items, item))
     return items.some((item, index) => item !== value[index]) ? items : value
   }
-  if (!found?.properties) return value
-  const { properties, required = [] } = found
+  if (!branch?.properties) return value
+  const { properties, required = [] } = branch
   let changed = false
   const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
     const field = Object.hasOwn(properties, name) ? properties[name] : undefined
@@ -123,9 +123,9 @@ function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
       changed = true
       return []
     }
-    const kept = field && part === '' && isStoredSecret(field) ? null : withoutNulls(field, part)
-    if (kept !== part) changed = true
-    return [[name, kept]]
+    const converted = field && part === '' && isStoredSecret(field) ? null : withoutNulls(field, part)
+    if (converted !== part) changed = true
+    return [[name, converted]]
   })
   return changed ? Object.fromEntries(entries) : value
 }

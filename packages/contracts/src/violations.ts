@@ -7,7 +7,7 @@ const maxRepeatedLength = 200
 
 /** Converts ajv's errors to at most a hundred violations with readable messages. */
 export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
-  const repeatedDetails = new Set<string>()
+  const listedDetails = new Set<string>()
   const seen = new Set<string>()
   const distinct = relevantErrors(errors)
     .map(toViolation)
@@ -16,9 +16,9 @@ export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
       return !seen.has(key) && seen.add(key)
     })
   return distinct.slice(0, 100).map(({ pointer, detail }) => {
-    const again = detail.length > maxRepeatedLength && repeatedDetails.has(detail)
-    repeatedDetails.add(detail)
-    return { pointer: pointer || '/', detail: again ? 'must be one of the values listed above' : detail }
+    const isRepeated = detail.length > maxRepeatedLength && listedDetails.has(detail)
+    listedDetails.add(detail)
+    return { pointer: pointer || '/', detail: isRepeated ? 'must be one of the values listed above' : detail }
   })
 }
 
@@ -38,17 +38,18 @@ export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
   relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
 function toViolation({ instancePath, keyword, params, message, parentSchema }: ErrorObject): FieldViolation {
-  const at = (name: string) => `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
+  const pointerTo = (name: string) =>
+    `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
   switch (keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties':
       return {
-        pointer: at(String(params.additionalProperty ?? params.unevaluatedProperty)),
+        pointer: pointerTo(String(params.additionalProperty ?? params.unevaluatedProperty)),
         detail: 'is not known here',
       }
     case 'required':
       return {
-        pointer: at(String(params.missingProperty)),
+        pointer: pointerTo(String(params.missingProperty)),
         detail: requiredDetail(parentSchema, params.missingProperty),
       }
     case 'enum':
@@ -60,7 +61,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
       return { pointer: instancePath, detail: `must be ${String(params.allowedValue)}` }
     case 'discriminator':
       return {
-        pointer: at(String(params.tag)),
+        pointer: pointerTo(String(params.tag)),
         detail: params.tagValue === undefined ? 'is required' : oneOf(params.allowedValues),
       }
     case 'minLength':

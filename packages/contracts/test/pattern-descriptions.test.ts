@@ -6,16 +6,16 @@ const signatures = [identityOperations, pipelineOperations].flatMap((nouns) =>
   Object.values(nouns).flatMap((noun): OperationSignature[] => Object.values(noun)),
 )
 
-/** Those of a schema and of all that is in it. */
+/** The patterns of a schema and of its subschemas. */
 function patternsIn(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   const own = 'pattern' in schema && typeof schema.pattern === 'string' ? [schema.pattern] : []
   return [...own, ...Object.values(schema).flatMap(patternsIn)]
 }
 
-it('every pattern that a request has to keep to is said in words, none of which is a pattern', () => {
-  const asked = signatures.flatMap(({ body, query, form }) => [body, query, form].flatMap(patternsIn))
-  expect(asked.length).toBeGreaterThan(100)
-  expect([...new Set(asked)].filter((pattern) => !Object.hasOwn(patternWords, pattern))).toEqual([])
+it('every pattern in a request contract has a description in words', () => {
+  const patterns = signatures.flatMap(({ body, query, form }) => [body, query, form].flatMap(patternsIn))
+  expect(patterns.length).toBeGreaterThan(100)
+  expect([...new Set(patterns)].filter((pattern) => !Object.hasOwn(patternWords, pattern))).toEqual([])
   for (const words of Object.values(patternWords)) expect(words).toMatch(/^must [^\\^]*$/)
 })

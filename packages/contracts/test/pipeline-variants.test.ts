@@ -17,7 +17,7 @@ interface Schema {
 const propertiesOf = (contract: object) => (contract as Schema).properties!
 const ajv = ajvWith({})
 
-/** Every field that is filled in: those of a type itself, and those of the object that says where its source is. */
+/** Every property that a user fills in, of each pipeline type and of its source object. */
 const fields = pipelineVariants.flatMap(({ type, own, body }) =>
   own
     .filter((name) => name !== 'csvOptions')
@@ -25,34 +25,34 @@ const fields = pipelineVariants.flatMap(({ type, own, body }) =>
       const schema = propertiesOf(body)[name]!
       const inside = schema.properties && Object.entries(schema.properties)
       return inside?.length
-        ? inside.map(([inner, one]) => [`${type} ${name}.${inner}`, one])
+        ? inside.map(([inner, innerSchema]) => [`${type} ${name}.${inner}`, innerSchema])
         : [[`${type} ${name}`, schema]]
     }),
 )
 
-describe('the types of pipelines', () => {
-  it('are all there, in the order of their names', () => {
+describe('the variants of a pipeline body', () => {
+  it('exist for every pipeline type, in the same order', () => {
     expect(pipelineVariants.map(({ type }) => type)).toEqual(pipelineTypes)
   })
 
-  it.each(fields)('say what %s is', (_name, schema) => {
+  it.each(fields)('have a title, a description and valid examples for %s', (_name, schema) => {
     const { title, description, examples } = schema
     expect([title, description].every((text) => text && text.trim() === text)).toBe(true)
-    const fits = ajv.compile(schema)
-    expect(examples?.filter((example) => !fits(example))).toEqual([])
+    const isValid = ajv.compile(schema)
+    expect(examples?.filter((example) => !isValid(example))).toEqual([])
     expect(examples).not.toHaveLength(0)
   })
 
   it.each(pipelineVariants.map((variant) => [variant.type, variant] as const))(
-    'of %s answer what they take, but for the secrets',
+    'of %s have the same properties in the response, except secrets',
     (_type, { own, body, resource }) => {
       for (const name of own) {
-        const [given, answered] = [propertiesOf(body)[name]!, propertiesOf(resource)[name]!]
-        if (!given.properties || name === 'csvOptions') expect(answered).toEqual(given)
+        const [inBody, inResponse] = [propertiesOf(body)[name]!, propertiesOf(resource)[name]!]
+        if (!inBody.properties || name === 'csvOptions') expect(inResponse).toEqual(inBody)
         else {
-          const open = Object.entries(given.properties).filter(([, { writeOnly }]) => !writeOnly)
-          expect(Object.keys(answered.properties ?? {})).toEqual(open.map(([field]) => field))
-          expect(open.filter(([field]) => secretName.test(field))).toEqual([])
+          const readable = Object.entries(inBody.properties).filter(([, { writeOnly }]) => !writeOnly)
+          expect(Object.keys(inResponse.properties ?? {})).toEqual(readable.map(([property]) => property))
+          expect(readable.filter(([property]) => secretName.test(property))).toEqual([])
         }
       }
     },
@@ -64,11 +64,11 @@ describe('the types of pipelines', () => {
     ['OBJECT_STORAGE_BUCKET', ['objectStoreSource', 'key', 'delimiter'], {}],
     ['WAREHOUSE_A', ['jdbcSource', 'roleIdentifier', 'region'], {}],
   ] as const)(
-    'have the variant of %s as the interface does',
+    'of %s have the required properties and source properties of the interface',
     (type, required, inside: Record<string, readonly string[]>) => {
       const { body } = pipelineVariants.find((variant) => variant.type === type)!
-      const { required: demanded = [] } = body as Schema
-      expect(demanded).toEqual(expect.arrayContaining([...required]))
+      const { required: requiredByBody = [] } = body as Schema
+      expect(requiredByBody).toEqual(expect.arrayContaining([...required]))
       for (const [name, names] of Object.entries(inside))
         expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual([...names])
     },

@@ -36,8 +36,8 @@ export async function migrate(connectionString: string, folder: string): Promise
 
 /** Throws if the database lacks a migration of the folder. `url` is the name of the setting with the database's address. */
 export async function assertMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
-  const there = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
-  const applied = there.rows[0]?.name
+  const table = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
+  const applied = table.rows[0]?.name
     ? (await sql<{ name: string }>`select name from migrations`.execute(db)).rows.map(({ name }) => name)
     : []
   const missing = filesIn(folder).filter((name) => !applied.includes(name))
@@ -74,8 +74,8 @@ function pendingMigrations(present: MigrationFile[], applied: ReadonlyMap<string
     )
   }
   for (const { name, checksum } of present) {
-    const known = applied.get(name)
-    if (known && known !== checksum)
+    const appliedChecksum = applied.get(name)
+    if (appliedChecksum && appliedChecksum !== checksum)
       throw new MigrationProblem(
         `Migration ${name} was changed after it was applied: restore the file, and write a new migration for the change.`,
       )

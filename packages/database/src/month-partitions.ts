@@ -12,9 +12,9 @@ export interface MonthlyTable {
  * skipped, because rows are never moved.
  */
 export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
-  let made = 0
-  for (let ahead = 0; ahead < 3; ahead += 1) if (await addMonth(db, table, monthFrom(now, ahead))) made += 1
-  return made
+  let added = 0
+  for (let ahead = 0; ahead < 3; ahead += 1) if (await addMonth(db, table, monthFrom(now, ahead))) added += 1
+  return added
 }
 
 /** Drops the partitions of months that ended before `before` and returns their number. */
@@ -23,12 +23,12 @@ export async function dropMonthPartitions(db: Kysely<any>, { table }: MonthlyTab
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = ${table}::regclass and c.relname ~ ${`^${table}_\\d{4}_\\d{2}$`}
     order by 1`.execute(db)
-  const past = rows.filter(({ name }) => {
+  const expired = rows.filter(({ name }) => {
     const [year, month] = name.slice(-7).split('_').map(Number)
     return Date.UTC(year!, month!, 1) <= before.getTime()
   })
-  for (const { name } of past) await sql`drop table ${sql.table(name)}`.execute(db)
-  return past.length
+  for (const { name } of expired) await sql`drop table ${sql.table(name)}`.execute(db)
+  return expired.length
 }
 
 function monthFrom(now: Date, ahead: number): [start: Date, end: Date] {

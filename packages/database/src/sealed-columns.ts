@@ -126,12 +126,12 @@ export function missingKeysCheck(
 }
 
 async function missingKeys(db: Kysely<any>, ring: KeyRing, columns: readonly SealedColumn[]): Promise<string[]> {
-  const found = new Set<string>()
+  const missing = new Set<string>()
   for (const { table, column } of columns) {
     const { rows } = await sql<{ id: string }>`
       select distinct split_part(${sql.ref(column)}, '.', 1) as id from ${sql.table(table)}
       where split_part(${sql.ref(column)}, '.', 1) <> all(${[...ring.ids]}::text[])`.execute(db)
-    for (const { id } of rows) found.add(id)
+    for (const { id } of rows) missing.add(id)
   }
-  return [...found].toSorted()
+  return [...missing].toSorted()
 }

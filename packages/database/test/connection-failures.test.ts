@@ -35,7 +35,7 @@ describe('a connection', () => {
         await sql`select pg_terminate_backend(${pid})`.execute(other.db)
         const gone = sql`select from pg_stat_activity where pid = ${pid}`
         while ((await gone.execute(other.db)).rows.length > 0);
-        // The socket's end arrives in a turn of its own.
+        // Waits until this process has received the end of the socket.
         await setTimeout(100)
         await sql`select 1`.execute(trx)
       }),

@@ -5,7 +5,7 @@ import { connect, prepared } from '../src/index.ts'
 const server = process.env['TEST_DATABASE_URL']
 if (!server) throw new Error('This test needs PostgreSQL: run it with npm test.')
 
-const kept = sql<{ name: string }>`select name from pg_prepared_statements`
+const preparedStatements = sql<{ name: string }>`select name from pg_prepared_statements`
 
 describe('a prepared statement', () => {
   it('is kept once per connection for all values, and other statements are not kept', async () => {
@@ -18,7 +18,7 @@ describe('a prepared statement', () => {
       expect(rows).toEqual([{ value }])
       await sql`select ${value}::int`.execute(db)
     }
-    expect((await kept.execute(db)).rows).toEqual([{ name: 'echo' }])
+    expect((await preparedStatements.execute(db)).rows).toEqual([{ name: 'echo' }])
   })
 
   it('can run in a transaction again after a failed transaction', async () => {

@@ -56,12 +56,12 @@ export function outgoingProblem(error: unknown, host: string, seconds: number): 
 
 /** Returns an error and its causes, outermost first, at most eight levels. */
 export function causesOf(error: unknown): unknown[] {
-  const found: unknown[] = []
-  for (let at = error; at !== undefined && at !== null && found.length < 8; at = (at as Error).cause) {
-    found.push(at)
-    if (at instanceof AggregateError) found.push(...at.errors)
+  const causes: unknown[] = []
+  for (let cause = error; cause !== undefined && cause !== null && causes.length < 8; cause = (cause as Error).cause) {
+    causes.push(cause)
+    if (cause instanceof AggregateError) causes.push(...cause.errors)
   }
-  return found
+  return causes
 }
 
 const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {

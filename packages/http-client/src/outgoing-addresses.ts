@@ -36,13 +36,13 @@ export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: Outgoi
       literalAddress(host) ?? (await (allowed.names(host, port) ? lookUpOperatorHost : lookUpUserHost)(host))
     if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`, { code: 'HOST_UNKNOWN' })
     if (allowed.names(host, port)) return { addresses, named: true }
-    const open = addresses.filter(({ address }) => !allowed.holds(address))
-    const special = open.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
+    const unlisted = addresses.filter(({ address }) => !allowed.holds(address))
+    const special = unlisted.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
     if (special)
       throw addressRefused(
         `${host} leads to an address that ${special}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
-    return { addresses, named: open.length === 0 }
+    return { addresses, named: unlisted.length === 0 }
   }
 }
 
@@ -83,14 +83,14 @@ export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: Dn
     const timer = setTimeout(() => resolver.cancel(), timeLimit)
     try {
       const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-      const found = answers.flatMap((answer, index) =>
+      const addresses = answers.flatMap((answer, index) =>
         answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
       )
-      if (found.length > 0) return found
+      if (addresses.length > 0) return addresses
       const codes = answers.map((answer) => answer.status === 'rejected' && String(answer.reason.code))
-      const none = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME')
+      const isUnknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME')
       throw Object.assign(new Error(`looking up ${host}: ${codes.join(', ')}`), {
-        code: none ? 'ENOTFOUND' : 'EAI_AGAIN',
+        code: isUnknown ? 'ENOTFOUND' : 'EAI_AGAIN',
       })
     } finally {
       clearTimeout(timer)
@@ -98,8 +98,8 @@ export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: Dn
   }
 
   return async (host: string): Promise<ResolvedAddress[]> => {
-    const known = await fromHostsFile(host)
-    if (known.length > 0) return known
+    const addresses = await readHostsFile(host)
+    if (addresses.length > 0) return addresses
     try {
       return await limited(() => query(host))
     } catch (error) {
@@ -109,12 +109,13 @@ export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: Dn
   }
 }
 
-async function fromHostsFile(host: string): Promise<ResolvedAddress[]> {
-  const wanted = host.toLowerCase().replace(/\.$/, '')
+/** Returns the addresses of a host in the system's hosts file, or an empty list. */
+async function readHostsFile(host: string): Promise<ResolvedAddress[]> {
+  const hostName = host.toLowerCase().replace(/\.$/, '')
   const text = await readFile(hostsFile, 'utf8').catch(() => '')
   return text.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
-    return names.some((name) => name.toLowerCase() === wanted)
+    return names.some((name) => name.toLowerCase() === hostName)
       ? [{ address, family: address.includes(':') ? 6 : 4 }]
       : []
   })

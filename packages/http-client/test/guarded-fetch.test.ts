@@ -54,8 +54,8 @@ async function problemOf(url: string, options: Partial<GuardedFetchOptions> = {}
   }
 }
 
-const at = (address: string) => async () => [{ address, family: address.includes(':') ? 6 : 4 }]
-const loopback = at('127.0.0.1')
+const resolveTo = (address: string) => async () => [{ address, family: address.includes(':') ? 6 : 4 }]
+const loopback = resolveTo('127.0.0.1')
 
 describe('without an allow-list', () => {
   it.each([
@@ -95,28 +95,28 @@ describe('without an allow-list', () => {
     '[2001:db8::1]',
     '[3fff::1]',
     '[4000::1]',
-  ])('asks nothing of %s', async (host) => {
+  ])('does not connect to %s', async (host) => {
     const lookup = loopback
     expect(await problemOf(`https://${host}:${trapPort}/`, { lookup })).toMatch(/leads to an address that /)
     expect(connections).toBe(0)
   })
 
   it.each(['93.184.216.34', '2606:2800:220:1::1', '64:ff9b::5db8:d822', '::ffff:93.184.216.34'])(
-    'lets %s be looked at',
+    'accepts a host name with the public address %s',
     async (address) => {
-      const outgoing = guardedFetch({ allowed: nothing, lookup: at(address) })
+      const outgoing = guardedFetch({ allowed: nothing, lookup: resolveTo(address) })
       await expect(outgoing.check('https://public.example.org/')).resolves.toBeUndefined()
     },
   )
 
   it('refuses a host name if any of its addresses is private', async () => {
-    const lookup = async () => [...(await at('93.184.216.34')()), ...(await loopback())]
+    const lookup = async () => [...(await resolveTo('93.184.216.34')()), ...(await loopback())]
     expect(await problemOf(`https://half.example.org:${trapPort}/`, { lookup })).toMatch(/is that of the Sluice server/)
   })
 
   it('resolves the host name for each connection and refuses a rebound private address', async () => {
     const answers = ['93.184.216.34', '127.0.0.1']
-    const lookup = async () => at(answers.shift()!)()
+    const lookup = async () => resolveTo(answers.shift()!)()
     const outgoing = guardedFetch({ allowed: nothing, lookup })
     const url = `https://rebinding.example.org:${trapPort}/`
     await outgoing.check(url)
@@ -127,7 +127,7 @@ describe('without an allow-list', () => {
   it.each(['http://public.example.org/', 'ftp://public.example.org/', 'file:///etc/passwd', 'nonsense'])(
     'refuses %s',
     async (url) => {
-      expect(await problemOf(url, { lookup: at('93.184.216.34') })).toMatch(/https/)
+      expect(await problemOf(url, { lookup: resolveTo('93.184.216.34') })).toMatch(/https/)
     },
   )
 
@@ -138,12 +138,12 @@ describe('without an allow-list', () => {
 
 describe('with an allow-list', () => {
   const allowed = () => parse(`idp.internal:${port}, elsewhere.internal, 127.0.0.0/30`)
-  const some = (): Partial<GuardedFetchOptions> => ({ allowed: allowed(), lookup: loopback })
+  const allowedLoopback = (): Partial<GuardedFetchOptions> => ({ allowed: allowed(), lookup: loopback })
 
   it('fetches from listed hosts and ranges, also over http', async () => {
-    expect(await problemOf(`http://IDP.internal.:${port}/a`, some())).toBe('answered fine')
-    expect(await problemOf(`http://127.0.0.1:${port}/b`, some())).toBe('answered fine')
-    expect(await problemOf(`http://[::ffff:127.0.0.1]:${port}/c`, some())).toBe('answered fine')
+    expect(await problemOf(`http://IDP.internal.:${port}/a`, allowedLoopback())).toBe('answered fine')
+    expect(await problemOf(`http://127.0.0.1:${port}/b`, allowedLoopback())).toBe('answered fine')
+    expect(await problemOf(`http://[::ffff:127.0.0.1]:${port}/c`, allowedLoopback())).toBe('answered fine')
     expect(asked).toEqual(['/a', '/b', '/c'])
   })
 
@@ -173,11 +173,13 @@ describe('with an allow-list', () => {
 
   it('enforces the byte limit and the time limit', async () => {
     const url = (path: string) => `http://127.0.0.1:${port}${path}`
-    expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(/more than the 50000 bytes/)
-    expect(await problemOf(url('/silent'), { ...some(), timeLimit: 300 })).toMatch(
+    expect(await problemOf(url('/endless'), { ...allowedLoopback(), maxBytes: 50_000 })).toMatch(
+      /more than the 50000 bytes/,
+    )
+    expect(await problemOf(url('/silent'), { ...allowedLoopback(), timeLimit: 300 })).toMatch(
       /did not respond completely within 1 s/,
     )
-    expect(await problemOf(url('/stuck'), { ...some(), timeLimit: 300 })).toMatch(
+    expect(await problemOf(url('/stuck'), { ...allowedLoopback(), timeLimit: 300 })).toMatch(
       /did not respond completely within 1 s/,
     )
   })
@@ -187,8 +189,8 @@ describe('with an allow-list', () => {
     expect(await problemOf('https://no.example.org/', { lookup: nobody })).toBe(
       'The host no.example.org does not exist.',
     )
-    expect(await problemOf(`https://127.0.0.1:${port}/`, some())).toMatch(/does not use TLS/)
-    expect(await problemOf(`http://127.0.0.1:${trapPort}/`, some())).toMatch(/closed the connection/)
+    expect(await problemOf(`https://127.0.0.1:${port}/`, allowedLoopback())).toMatch(/does not use TLS/)
+    expect(await problemOf(`http://127.0.0.1:${trapPort}/`, allowedLoopback())).toMatch(/closed the connection/)
   })
 
   it.each(['10.0.0.0/33', '10.1', 'http://idp', 'a b', '*.internal', '7', '10.1:80', '10.0.0.0/8:80'])(

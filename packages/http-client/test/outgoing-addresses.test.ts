@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { limitedDnsLookup } from '../src/outgoing-addresses.ts'
 
-/** A DNS server that knows `known.example`, knows nothing else, and says nothing about names that begin with `silent`. */
+/** A DNS server that resolves only `known.example`, and sends no response for names that start with `silent`. */
 let dns: Socket
 let servers: string[]
-let asked: string[] = []
+let queriedNames: string[] = []
 
 const nameIn = (query: Buffer): { name: string; end: number } => {
   const labels: string[] = []
@@ -21,7 +21,7 @@ const nameIn = (query: Buffer): { name: string; end: number } => {
 function answer(query: Buffer, from: RemoteInfo): void {
   const { name, end } = nameIn(query)
   const type = query.readUInt16BE(end - 4)
-  asked.push(name)
+  queriedNames.push(name)
   if (name.startsWith('silent')) return
   const known = name === 'known.example' && type === 1
   const header = Buffer.from(query.subarray(0, 12))
@@ -39,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => void dns.close())
 beforeEach(() => {
-  asked = []
+  queriedNames = []
 })
 
 describe('limitedDnsLookup', () => {
@@ -63,13 +63,13 @@ describe('limitedDnsLookup', () => {
     const lookup = limitedDnsLookup({ servers, timeLimit: 400, atOnce: 2 })
     const all = Promise.allSettled(Array.from({ length: 30 }, (_, at) => lookup(`silent-${at}.example`)))
     await new Promise((resolve) => setTimeout(resolve, 150))
-    expect(new Set(asked).size).toBe(2)
+    expect(new Set(queriedNames).size).toBe(2)
     const answers = (await all).map((one) => one.status === 'rejected' && String(one.reason.message))
     expect(answers.filter((text) => text && text.startsWith('Too many names'))).toHaveLength(12)
   })
 
   it('uses the hosts file before the DNS server', async () => {
     expect(await limitedDnsLookup({ servers })('LOCALHOST')).toContainEqual({ address: '127.0.0.1', family: 4 })
-    expect(asked).toEqual([])
+    expect(queriedNames).toEqual([])
   })
 })

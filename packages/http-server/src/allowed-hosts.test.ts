@@ -25,7 +25,7 @@ describe('the Host header', () => {
     '127.0.0.1:3001',
     '[::1]:3001',
     '[::1]',
-  ])('may be %s', (host) => {
+  ])('is accepted: %s', (host) => {
     expect(statusOf(host)).toBe(true)
   })
 
@@ -44,11 +44,13 @@ describe('the Host header', () => {
     '10.0.0.8',
     '[::2]',
     'identity.',
-  ])('may not be %s', (host) => {
+  ])('is refused with 421: %s', (host) => {
     expect(statusOf(host)).toBe(421)
   })
+})
 
-  it('is allowed by a list that names its mistakes', () => {
+describe('the list of allowed hosts', () => {
+  it('is normalised, and rejects entries that are not host names', () => {
     const { parse } = hostNames()
     expect(parse('Identity, 10.0.0.7,, fd00::7')).toEqual(['identity', '10.0.0.7', '[fd00::7]'])
     for (const wrong of ['*.example.org', 'http://identity', 'a b', 'identity/'])

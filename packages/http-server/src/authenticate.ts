@@ -31,12 +31,12 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
   return async (request: Request, guard: OperationGuard): Promise<Caller> => {
     const token = bearerOf(request)
     if (guard === 'service') {
-      if (!sameSecret(token, serviceSecret))
+      if (!isSameSecret(token, serviceSecret))
         throw problems.unauthenticated('Only the services of this installation can call this operation.')
       return anonymousCaller
     }
-    const given = await readCredential(token, verify)
-    const caller = toCaller(await findPrincipal(given.credential), given)
+    const presented = await readCredential(token, verify)
+    const caller = toCaller(await findPrincipal(presented.credential), presented)
     if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
     return caller
   }
@@ -63,12 +63,12 @@ export function toCaller(found: PrincipalState | undefined, given: PresentedCred
 
 /** Returns whether a caller still exists with the same client and has kept all roles. */
 export function isCallerUnchanged(caller: Caller, found: PrincipalState | undefined): boolean {
-  const now = caller.given && toCaller(found, caller.given)
+  const current = caller.given && toCaller(found, caller.given)
   return (
-    now !== undefined &&
-    now.uid === caller.uid &&
-    now.client === caller.client &&
-    caller.roles.every((role) => now.roles.includes(role))
+    current !== undefined &&
+    current.uid === caller.uid &&
+    current.client === caller.client &&
+    caller.roles.every((role) => current.roles.includes(role))
   )
 }
 
@@ -91,8 +91,8 @@ function isPrincipalActive(
   { status, open, client, tokenValidAfter }: PrincipalState,
   issued: Date | undefined,
 ): boolean {
-  const fresh = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
-  return status === 'ACTIVE' && open && !client.disabled && fresh
+  const isValidToken = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
+  return status === 'ACTIVE' && open && !client.disabled && isValidToken
 }
 
 function bearerOf(request: Request): string {
@@ -101,7 +101,7 @@ function bearerOf(request: Request): string {
   return token
 }
 
-function sameSecret(given: string, wanted: string): boolean {
+function isSameSecret(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(wanted))
+  return timingSafeEqual(digest(given), digest(expected))
 }

@@ -39,7 +39,7 @@ export class FileDownload {
   }
 }
 
-/** Sends a download at the speed of the client. A download that fails ends with a broken connection, so no client takes it for whole. */
+/** Sends a download at the speed of the client. If it fails, closes the connection, so that no client treats the file as complete. */
 export async function sendDownload(
   request: Request,
   response: Response,

@@ -40,7 +40,7 @@ export async function readForm<Fields>(
   contract: Contract<Fields>,
 ): Promise<MultipartForm<Fields>> {
   const parser = createParser(request)
-  const given = new Map<string, string>()
+  const fieldTexts = new Map<string, string>()
   const violations: FieldViolation[] = []
   const fileStarted = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
   const formEnded = Promise.withResolvers<void>()
@@ -63,10 +63,10 @@ export async function readForm<Fields>(
     if (file) return refuse(`/${name}`, 'comes after the file: send all fields before it')
     if (nameCut) return refuse('/', `has a field whose name is longer than ${formLimits.fieldNameSize} bytes`)
     if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${formLimits.fieldSize} bytes` })
-    else if (given.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })
+    else if (fieldTexts.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })
     else if (value.includes('\0'))
       violations.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
-    else given.set(name, value)
+    else fieldTexts.set(name, value)
   })
   parser.on('file', (name, stream, fileName) => {
     // The reader of the stream handles its errors; without a reader they must not end the process.
@@ -87,16 +87,16 @@ export async function readForm<Fields>(
 
   const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), fieldsTimeoutMs)
   try {
-    const found = await fileStarted.promise
-    const checked = createContractChecker(contract)(Object.fromEntries(given))
+    const upload = await fileStarted.promise
+    const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
     if ('violations' in checked)
-      violations.push(...checked.violations.map((one) => (found ? requireBeforeFile(one) : one)))
-    if (found && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
+      violations.push(...(upload ? checked.violations.map(requireBeforeFile) : checked.violations))
+    if (upload && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
       throw problems.violated(checked)
-    if (!found)
-      violations.push({ pointer: '/file', detail: given.has('file') ? 'must be a file, with a name' : 'is required' })
-    if (violations.length > 0 || !found) throw problems.malformed(violations)
-    return { fields: (checked as { value: Fields }).value, file: found, ended: () => formEnded.promise, leave }
+    const missingFile = fieldTexts.has('file') ? 'must be a file, with a name' : 'is required'
+    if (!upload) violations.push({ pointer: '/file', detail: missingFile })
+    if (violations.length > 0 || !upload) throw problems.malformed(violations)
+    return { fields: (checked as { value: Fields }).value, file: upload, ended: () => formEnded.promise, leave }
   } catch (error) {
     leave()
     throw error
@@ -121,14 +121,14 @@ const requireBeforeFile = ({ pointer, detail }: FieldViolation): FieldViolation 
 
 function createParser(request: IncomingMessage) {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers
-  const wanted = problems.unsupportedMediaType('multipart/form-data, with the fields before the file')
-  if (!type || !/^multipart\/form-data\s*;.*boundary=/i.test(type)) throw wanted
+  const wrongType = problems.unsupportedMediaType('multipart/form-data, with the fields before the file')
+  if (!type || !/^multipart\/form-data\s*;.*boundary=/i.test(type)) throw wrongType
   if (encoding && encoding !== 'identity')
     throw problems.unsupportedMediaType('multipart/form-data without Content-Encoding')
   try {
     return new Busboy({ headers: request.headers as BusboyHeaders, limits: formLimits })
   } catch {
-    throw wanted
+    throw wrongType
   }
 }
 

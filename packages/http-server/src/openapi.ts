@@ -253,8 +253,8 @@ class SchemaRegistry {
   lift(schema: OpenApiValue): OpenApiValue {
     if (Array.isArray(schema)) return schema.map((item) => this.lift(item))
     if (schema === null || typeof schema !== 'object') return schema
-    const known = this.#lifted.get(schema)
-    if (known) return known
+    const existing = this.#lifted.get(schema)
+    if (existing) return existing
     const lifted = this.#filed(schema)
     this.#lifted.set(schema, lifted)
     return lifted
@@ -277,8 +277,8 @@ class SchemaRegistry {
 function titlesIn(schema: OpenApiValue, seen = new Set<object>()): string[] {
   if (schema === null || typeof schema !== 'object' || seen.has(schema)) return []
   seen.add(schema)
-  const own = typeof schema.title === 'string' ? [schema.title] : []
-  return [...own, ...Object.values(schema).flatMap((part) => titlesIn(part, seen))]
+  const ownTitle = typeof schema.title === 'string' ? [schema.title] : []
+  return [...ownTitle, ...Object.values(schema).flatMap((part) => titlesIn(part, seen))]
 }
 
 /**
@@ -286,31 +286,28 @@ function titlesIn(schema: OpenApiValue, seen = new Set<object>()): string[] {
  * a stored secret may be an empty text, which clears it. An object whose title a response also uses gets a title with the suffix `Body`.
  */
 function nullableFields(titlesOfResponses: ReadonlySet<string>) {
-  const known = new Map<object, OpenApiValue>()
+  const converted = new Map<object, OpenApiValue>()
 
-  function transformed(schema: OpenApiValue): OpenApiValue {
-    if (Array.isArray(schema)) return schema.map(transformed)
+  function convert(schema: OpenApiValue): OpenApiValue {
+    if (Array.isArray(schema)) return schema.map(convert)
     if (schema === null || typeof schema !== 'object') return schema
-    const before = known.get(schema)
-    if (before) return before
+    const existing = converted.get(schema)
+    if (existing) return existing
     const after = { ...schema }
-    known.set(schema, after)
-    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) after[key] = transformed(schema[key])
+    converted.set(schema, after)
+    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) after[key] = convert(schema[key])
     if (!schema.properties) return after
     const { required = [] } = schema
     const fields = Object.entries<OpenApiValue>(schema.properties)
     after.properties = Object.fromEntries(
-      fields.map(([name, field]) => [
-        name,
-        required.includes(name) ? transformed(field) : allowNull(transformed(field)),
-      ]),
+      fields.map(([name, field]) => [name, required.includes(name) ? convert(field) : allowNull(convert(field))]),
     )
     if (titlesOfResponses.has(schema.title) && JSON.stringify(after) !== JSON.stringify(schema))
       after.title = `${schema.title}Body`
     return after
   }
 
-  return transformed
+  return convert
 }
 
 /** Returns the field with null as an allowed value. A stored secret allows the empty text too. */

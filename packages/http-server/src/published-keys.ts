@@ -29,7 +29,7 @@ export function publishedKeys(
 ): TokenKeys {
   const address = `${identityUrl}/.well-known/jwks.json`
   let loaded: FetchedKeySet | undefined
-  let at = -Infinity
+  let loadedAt = -Infinity
   let lastAttempt = -Infinity
   let failed = false
   let loading: Promise<FetchedKeySet> | undefined
@@ -39,7 +39,7 @@ export function publishedKeys(
     lastAttempt = started
     loading ??= fetchKeySet(address, loaded)
       .then((set) => {
-        at = started
+        loadedAt = started
         failed = false
         return (loaded = set)
       })
@@ -52,28 +52,28 @@ export function publishedKeys(
   }
 
   const current = async (): Promise<FetchedKeySet> => {
-    const age = performance.now() - at
+    const age = performance.now() - loadedAt
     if (!loaded || age > whileDown) return load()
     if (age <= every) return loaded
-    const known = loaded
+    const cached = loaded
     // Callers do not wait for a service that is known to be down.
     if (age <= 2 * every || failed) {
       if (!failed || performance.now() - lastAttempt > Math.min(rest, every)) void load().catch(() => {})
-      return known
+      return cached
     }
-    return load().catch(() => known)
+    return load().catch(() => cached)
   }
 
   return {
     ring: current,
     async find(header, token) {
-      const known = await current()
+      const keySet = await current()
       try {
-        return await known.find(header, token)
+        return await keySet.find(header, token)
       } catch (error) {
         // The key may be new. Tokens with invented key ids must not cause a fetch each time.
         if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < rest) throw error
-        return (await load().catch(() => known)).find(header, token)
+        return (await load().catch(() => keySet)).find(header, token)
       }
     },
   }

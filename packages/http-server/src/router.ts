@@ -118,12 +118,12 @@ function rejectNulCharacters(query: Request['query']): Request['query'] {
   const texts = Object.entries(query).flatMap(([name, given]) =>
     Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
   )
-  const holding = texts.filter(
+  const invalid = texts.filter(
     ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),
   )
-  if (holding.length === 0) return { ...query }
+  if (invalid.length === 0) return { ...query }
   throw problems.malformed(
-    holding.slice(0, 100).map(([name]) => ({
+    invalid.slice(0, 100).map(([name]) => ({
       pointer: `/${name.replaceAll('\0', '')}`.slice(0, 1000),
       detail: 'must not contain the NUL character',
     })),
@@ -174,9 +174,9 @@ function factsOf(request: Request, response: Response): Omit<RequestFacts, 'acce
 
 /** Returns 405 with the allowed methods for a path that exists, but not for this method. */
 function refuseOtherMethods(routes: Router, operations: readonly Operation[], path: string): void {
-  const there = operations.filter(({ signature }) => signature.path === path).map(({ signature }) => signature)
-  const allowed = [...new Set(there.map(({ method }) => method.toUpperCase()))]
-  const hint = there.find(({ otherMethods }) => otherMethods !== undefined)?.otherMethods
+  const signatures = operations.filter(({ signature }) => signature.path === path).map(({ signature }) => signature)
+  const allowed = [...new Set(signatures.map(({ method }) => method.toUpperCase()))]
+  const hint = signatures.find(({ otherMethods }) => otherMethods !== undefined)?.otherMethods
   routes.all(path, () => {
     throw problems.methodNotAllowed(allowed, hint)
   })

@@ -38,17 +38,17 @@ interface CachedToken {
  */
 export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
   // Insertion order, valid tokens only. The key is a hash, so that no token is stored.
-  const known = new Map<string, CachedToken>()
+  const cache = new Map<string, CachedToken>()
 
   return async (token) => {
     const hash = createHash('sha256').update(token).digest('base64')
     const ring = await keys.ring()
-    const before = known.get(hash)
-    if (before?.ring === ring && Date.now() < before.until) return before.claims
-    known.delete(hash)
+    const cached = cache.get(hash)
+    if (cached?.ring === ring && Date.now() < cached.until) return cached.claims
+    cache.delete(hash)
     const verified = { ...(await verifyToken(token, issuer, keys.find)), ring }
-    if (known.size >= maxCachedTokens) known.delete(known.keys().next().value!)
-    known.set(hash, verified)
+    if (cache.size >= maxCachedTokens) cache.delete(cache.keys().next().value!)
+    cache.set(hash, verified)
     return verified.claims
   }
 }

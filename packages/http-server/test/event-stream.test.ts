@@ -36,9 +36,9 @@ afterEach(() => {
   server.close()
 })
 
-/** Ends only when it is told to; `over` when it has. */
-function endless() {
-  const { promise: over, resolve } = Promise.withResolvers<void>()
+/** Returns an event source that ends when its signal aborts, and a promise that resolves at its end. */
+function createEndlessSource() {
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
   async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     try {
       while (!signal.aborted) {
@@ -49,7 +49,7 @@ function endless() {
       resolve()
     }
   }
-  return { events, over }
+  return { events, ended }
 }
 
 describe('an event stream', () => {
@@ -69,55 +69,55 @@ describe('an event stream', () => {
   })
 
   it('ends if the listener disconnects', async () => {
-    const { events, over } = endless()
+    const { events, ended } = createEndlessSource()
     const response = await listen(events)
     response.destroy()
-    await over
+    await ended
   })
 
   it('aborts its source and runs its cleanup if the listener disconnected before the start', async () => {
-    const begun = Promise.withResolvers<boolean>()
-    const over = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<boolean>()
+    const ended = Promise.withResolvers<void>()
     async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-      begun.resolve(signal.aborted)
+      started.resolve(signal.aborted)
       try {
         while (!signal.aborted) yield { event: 'tick', data: await sleep(10) }
       } finally {
-        over.resolve()
+        ended.resolve()
       }
     }
-    const asked = Promise.withResolvers<void>()
+    const requested = Promise.withResolvers<void>()
     const app = express().get('/', async (_request, response) => {
-      asked.resolve()
+      requested.resolve()
       await once(response, 'close')
       await sendEvents(response, new EventStream(events), { isStopping: () => false, logger })
     })
     server = createServer(app).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const request = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).on('error', () => {})
-    await asked.promise
+    await requested.promise
     request.destroy()
-    expect(await begun.promise).toBe(true)
-    await over.promise
+    expect(await started.promise).toBe(true)
+    await ended.promise
     expect(warnings).toEqual([])
   })
 
   it('ends when the service stops', async () => {
-    const { events, over } = endless()
+    const { events, ended } = createEndlessSource()
     const response = await listen(events)
     stopping = true
     response.resume()
-    await Promise.all([over, once(response, 'end')])
+    await Promise.all([ended, once(response, 'end')])
   })
 
   it('applies backpressure if the listener reads slowly', async () => {
-    let made = 0
+    let yielded = 0
     const response = await listen(async function* () {
-      for (; made < 2_000; made++) yield { event: 'big', data: 'x'.repeat(100_000) }
+      for (; yielded < 2_000; yielded++) yield { event: 'big', data: 'x'.repeat(100_000) }
     })
     response.pause()
     await sleep(300)
-    expect(made).toBeLessThan(1_000)
+    expect(yielded).toBeLessThan(1_000)
     expect((await textOf(response)).length).toBeGreaterThan(200_000_000)
   })
 

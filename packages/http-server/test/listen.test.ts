@@ -73,7 +73,7 @@ describe('a JSON body', () => {
       )
       let answer = ''
       socket.on('data', (data) => (answer += data)).on('error', () => {})
-      // A connection that is reset is closed as well.
+      // Not `end`, because a connection that is reset emits only `close`.
       const closed = new Promise((resolve) => socket.once('close', resolve))
       for (const letter of '1234') {
         await sleep(50)
@@ -107,8 +107,8 @@ describe('a JSON body', () => {
   })
 })
 
-describe('health', () => {
-  const asked = async (parts: HealthCheck[], stopping = false) => {
+describe('the readiness check', () => {
+  const requestReadiness = async (parts: HealthCheck[], stopping = false) => {
     const app = express()
     app.use(healthRoutes(parts, () => stopping))
     const answer = await fetch(`${await served(app)}/health/ready`)
@@ -122,18 +122,18 @@ describe('health', () => {
   const silent: HealthCheck = { name: 'warehouse', check: () => new Promise(() => {}) }
 
   it('names each dependency that is down or does not respond, without the reason', async () => {
-    expect(await asked([up])).toEqual([200, { status: 'UP', parts: { database: 'UP' } }])
-    expect(await asked([up, down, silent])).toEqual([
+    expect(await requestReadiness([up])).toEqual([200, { status: 'UP', parts: { database: 'UP' } }])
+    expect(await requestReadiness([up, down, silent])).toEqual([
       503,
       { status: 'DOWN', parts: { database: 'UP', queue: 'DOWN', warehouse: 'DOWN' } },
     ])
   })
 
   it('is UP if an optional dependency is down, and DOWN while the service is stopping', async () => {
-    expect(await asked([up, { ...down, optional: true }])).toEqual([
+    expect(await requestReadiness([up, { ...down, optional: true }])).toEqual([
       200,
       { status: 'UP', parts: { database: 'UP', queue: 'DOWN' } },
     ])
-    expect(await asked([up], true)).toMatchObject([503, { status: 'DOWN', stopping: true }])
+    expect(await requestReadiness([up], true)).toMatchObject([503, { status: 'DOWN', stopping: true }])
   })
 })

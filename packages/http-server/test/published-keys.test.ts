@@ -49,7 +49,7 @@ describe('the keys of the identity service', () => {
     const verify = tokenVerifier(issuer, publishedKeys(url, { every: 100 }))
     await verify(one.token)
     published = [two.jwk]
-    // Nobody asked in between, so this one has to wait for the answer.
+    // No verification refreshed the keys meanwhile, so this one waits for the new keys.
     await sleep(250)
     await expect(verify(one.token)).rejects.toMatchObject({ status: 401 })
     await verify(two.token)

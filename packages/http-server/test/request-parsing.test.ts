@@ -3,7 +3,7 @@ import { parseIfMatch } from '../src/index.ts'
 import { chooseType, requestedLocales } from '../src/content-negotiation.ts'
 import { isTooDeep, hasLoneSurrogate, containsNul } from '../src/read-json-body.ts'
 
-describe('locales', () => {
+describe('the locales of a request', () => {
   it.each([
     [undefined, undefined, []],
     [undefined, 'de', ['de']],
@@ -16,14 +16,17 @@ describe('locales', () => {
       Array.from({ length: 50 }, (_, index) => `a${String.fromCharCode(97 + (index % 26))}`).join(),
       expect.any(Array),
     ],
-  ])('of ?locale=%s and a header are what they should be', (wanted, header, expected) => {
-    const locales = requestedLocales(wanted, header)
-    expect(locales).toEqual(expected)
-    expect(locales.length).toBeLessThanOrEqual(10)
-  })
+  ])(
+    'are read from ?locale=%s, then from Accept-Language by quality, at most ten (case %#)',
+    (wanted, header, expected) => {
+      const locales = requestedLocales(wanted, header)
+      expect(locales).toEqual(expected)
+      expect(locales.length).toBeLessThanOrEqual(10)
+    },
+  )
 })
 
-describe('Accept', () => {
+describe('the Accept header', () => {
   it.each([
     undefined,
     '',
@@ -37,7 +40,7 @@ describe('Accept', () => {
     'text/html, image/gif, *; q=.2',
     'application/*;q=0, application/json',
     'application/json;version=2;q=0, */*',
-  ])('%j takes JSON', (header) => {
+  ])('%j accepts JSON', (header) => {
     expect(() => chooseType(header, ['application/json'])).not.toThrow()
   })
 
@@ -51,7 +54,7 @@ describe('Accept', () => {
     'json',
     ',',
     'text/csv,'.repeat(100_000),
-  ])('%.40j does not take JSON', (header) => {
+  ])('%.40j does not accept JSON', (header) => {
     expect(() => chooseType(header, ['application/json'])).toThrow('The response has the type application/json')
   })
 })
@@ -67,7 +70,7 @@ describe('the type of a response', () => {
     ['text/*, application/json;q=0.9', 'text/csv'],
     ['application/*', 'application/json'],
     ['application/json;q=0, application/*', 'application/x-ndjson'],
-  ])('is, for the Accept header %j, %s', (header, expected) => {
+  ])('for the Accept header %j is %s', (header, expected) => {
     expect(chooseType(header, types)).toBe(expected)
   })
 
@@ -88,12 +91,12 @@ describe('If-Match', () => {
     ['"7", "8"', Number.NaN],
     ['"-1"', Number.NaN],
     ['', Number.NaN],
-  ])('%j names version %s', (header, version) => {
+  ])('%j is parsed as version %s', (header, version) => {
     expect(parseIfMatch(header)).toBe(version)
   })
 })
 
-describe('JSON', () => {
+describe('the text of a JSON body', () => {
   const bytes = (text: string) => Buffer.from(text)
 
   it.each([
@@ -105,7 +108,7 @@ describe('JSON', () => {
     [JSON.stringify(`"${'{'.repeat(100)}\\`), false],
     [`"\\\\"${'['.repeat(33)}`, true],
     [']'.repeat(100) + '['.repeat(33), false],
-  ])('case %#: is it too deep', (text, expected) => {
+  ])('is too deep if it has more than 32 levels (case %#)', (text, expected) => {
     expect(isTooDeep(bytes(text))).toBe(expected)
   })
 
@@ -117,12 +120,12 @@ describe('JSON', () => {
     [String.raw`"\\\u0000"`, true],
     [String.raw`"\\\\u0000 \u0001"`, false],
     [String.raw`{"\u0000":1}`, true],
-  ])('%s holds a NUL character: %s', (text, expected) => {
+  ])('%s contains a NUL character: %s', (text, expected) => {
     expect(containsNul(bytes(text))).toBe(expected)
   })
 })
 
-describe('half a surrogate pair in JSON text', () => {
+describe('a lone surrogate in JSON text', () => {
   it.each([
     [String.raw`"\ud83d\ude00"`, false],
     ['"😀"', false],
@@ -136,13 +139,13 @@ describe('half a surrogate pair in JSON text', () => {
     [String.raw`"\\ud83d"`, false],
     [String.raw`"\\\ud83d"`, true],
     [String.raw`"\u00e9 \\uD"`, false],
-  ])('%s: %s', (text, expected) => {
+  ])('is found in %s: %s', (text, expected) => {
     expect(hasLoneSurrogate(Buffer.from(text))).toBe(expected)
-    // JSON.stringify escapes what is half only, so it agrees where the backslash is not text itself.
+    // JSON.stringify escapes only lone surrogates, so it is a second opinion for texts without escaped backslashes.
     if (!text.includes('\\\\')) expect(/\\ud[89a-f]/.test(JSON.stringify(JSON.parse(text)))).toBe(expected)
   })
 
-  it('is found in a megabyte of escapes in no time to speak of', () => {
+  it('is found in a megabyte of escapes in less than five seconds', () => {
     const text = Buffer.from(`"${String.raw`\ud83d\ude00`.repeat(80_000)}${String.raw`\ud83d`}"`)
     const from = performance.now()
     expect(hasLoneSurrogate(text)).toBe(true)

@@ -91,12 +91,12 @@ describe('an access token', () => {
   })
 
   it('is verified once while the keys stay the same, and again if its signature or the keys change', async () => {
-    let asked = 0
+    let lookups = 0
     const ring = {}
     let rings = [ring]
     const counting = tokenVerifier(issuer, {
       find(...given) {
-        asked += 1
+        lookups += 1
         return keys.find(...given)
       },
       ring: async () => rings[0]!,
@@ -104,18 +104,18 @@ describe('an access token', () => {
     const token = await signed()
     const first = await counting(token)
     expect(await counting(token)).toEqual(first)
-    expect(asked).toBe(1)
+    expect(lookups).toBe(1)
     const [header, payload] = token.split('.')
     for (let again = 0; again < 2; again++)
       await expect(counting(`${header}.${payload}.${'A'.repeat(86)}`)).rejects.toMatchObject({ status: 401 })
-    expect(asked).toBe(3)
+    expect(lookups).toBe(3)
     rings = [{}]
     await counting(token)
-    expect(asked).toBe(4)
+    expect(lookups).toBe(4)
   })
 
   it('is refused after its expiry, also if it was accepted before', async () => {
-    // Five seconds are given for clocks that differ.
+    // The tolerance for clock differences is five seconds.
     const token = await signed({ payload: { exp: seconds(-2) } })
     await verify(token)
     await new Promise((resolve) => setTimeout(resolve, 3_100))

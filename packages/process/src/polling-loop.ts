@@ -17,10 +17,10 @@ export function startPollingLoop(
   { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const breaking = new AbortController()
+  const aborting = new AbortController()
   const pauseAfter = async () => {
     try {
-      return (await round(breaking.signal)) ? 0 : rest
+      return (await round(aborting.signal)) ? 0 : rest
     } catch (error) {
       failed(error)
       return afterTrouble
@@ -35,7 +35,7 @@ export function startPollingLoop(
   return {
     async stop() {
       stopping.abort()
-      const timer = setTimeout(() => breaking.abort(), farewell)
+      const timer = setTimeout(() => aborting.abort(), farewell)
       await work
       clearTimeout(timer)
     },
@@ -46,7 +46,7 @@ export function startPollingLoop(
  * Waits for all promises, then throws the error of the first that failed. Unlike `Promise.all`, it leaves no work running after a failure.
  */
 export async function waitForAll(works: readonly Promise<unknown>[]): Promise<void> {
-  const ends = await Promise.allSettled(works)
-  const failed = ends.find((end) => end.status === 'rejected')
+  const results = await Promise.allSettled(works)
+  const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }

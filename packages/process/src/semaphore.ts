@@ -84,7 +84,7 @@ export class Semaphore {
     }
     return new Promise<Disposable>((resolve, reject) => {
       const stop = (reason: unknown) => {
-        queue.waiting.splice(queue.waiting.indexOf(one), 1)
+        queue.waiting.splice(queue.waiting.indexOf(caller), 1)
         stopWaiting()
         this.#forget(key, queue)
         reject(reason as Error)
@@ -96,7 +96,7 @@ export class Semaphore {
         clearTimeout(timer)
         signal?.removeEventListener('abort', abort)
       }
-      const one: WaitingCaller = {
+      const caller: WaitingCaller = {
         share,
         since: this.#arrivals++,
         start: () => {
@@ -105,7 +105,7 @@ export class Semaphore {
         },
       }
       signal?.addEventListener('abort', abort, { once: true })
-      queue.waiting.push(one)
+      queue.waiting.push(caller)
     })
   }
 
@@ -122,18 +122,18 @@ export class Semaphore {
 
   #mayStart({ held }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
     const { total, each = Math.max(1, total - 1) } = this.#limits
-    const kept = held > 0 && each < total ? 1 : 0
-    return held < each && this.#free > Math.max(leave, kept)
+    const reserved = held > 0 && each < total ? 1 : 0
+    return held < each && this.#free > Math.max(leave, reserved)
   }
 
   #take(key: string, queue: KeyQueue): Disposable {
     this.#free -= 1
     queue.held += 1
-    let back = false
+    let isReleased = false
     return {
       [Symbol.dispose]: () => {
-        if (back) return
-        back = true
+        if (isReleased) return
+        isReleased = true
         this.#free += 1
         queue.held -= 1
         this.#startNext()
@@ -158,8 +158,8 @@ export class Semaphore {
   }
 
   #find(key: string): KeyQueue {
-    const known = this.#queues.get(key)
-    if (known) return known
+    const existing = this.#queues.get(key)
+    if (existing) return existing
     const queue = { held: 0, waiting: [] }
     this.#queues.set(key, queue)
     return queue

@@ -9,8 +9,8 @@ const hasAutogroups = existsSync('/proc/self/autogroup')
 const itWithAutogroups = hasAutogroups ? it : it.skip
 const groupOf = (pid: number) => readFileSync(`/proc/${pid}/autogroup`, 'latin1')
 
-/** A process that waits until it is disposed of. */
-async function waiting({ detached }: { detached: boolean }) {
+/** Starts a process that runs until it is disposed of. */
+async function startProcess({ detached }: { detached: boolean }) {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached, stdio: 'ignore' })
   await once(child, 'spawn')
   const [pid, ended] = [child.pid!, once(child, 'exit')]
@@ -23,26 +23,26 @@ async function waiting({ detached }: { detached: boolean }) {
   }
 }
 
-describe('giving way', () => {
-  it('makes a process nicer', async () => {
-    await using one = await waiting({ detached: true })
-    expect(getPriority(one.pid)).toBe(getPriority())
-    expect(lowerCpuPriority(9, one.pid)).toBe(true)
-    expect(getPriority(one.pid)).toBe(9)
+describe('lowerCpuPriority', () => {
+  it('raises the nice value of a process', async () => {
+    await using child = await startProcess({ detached: true })
+    expect(getPriority(child.pid)).toBe(getPriority())
+    expect(lowerCpuPriority(9, child.pid)).toBe(true)
+    expect(getPriority(child.pid)).toBe(9)
   })
 
-  itWithAutogroups('makes the session nicer that it leads, and none that it is only part of', async () => {
-    await using leader = await waiting({ detached: true })
-    await using part = await waiting({ detached: false })
-    const before = groupOf(part.pid)
-    for (const { pid } of [leader, part]) lowerCpuPriority(9, pid)
+  itWithAutogroups('raises the nice value of the autogroup only for a session leader', async () => {
+    await using leader = await startProcess({ detached: true })
+    await using member = await startProcess({ detached: false })
+    const before = groupOf(member.pid)
+    for (const { pid } of [leader, member]) lowerCpuPriority(9, pid)
     expect(groupOf(leader.pid)).toContain('nice 9')
-    expect(groupOf(part.pid)).toBe(before)
+    expect(groupOf(member.pid)).toBe(before)
   })
 
-  it('says so where there is nobody', async () => {
-    const gone = await waiting({ detached: true })
-    await gone[Symbol.asyncDispose]()
-    expect(lowerCpuPriority(9, gone.pid)).toBe(false)
+  it('returns false if the process does not exist', async () => {
+    const ended = await startProcess({ detached: true })
+    await ended[Symbol.asyncDispose]()
+    expect(lowerCpuPriority(9, ended.pid)).toBe(false)
   })
 })

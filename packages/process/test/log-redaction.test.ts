@@ -8,7 +8,7 @@ const redacted = (secrets: string[], line: string) => {
 }
 
 describe('redaction', () => {
-  it('hides a value wherever it stands, however it is spelled', () => {
+  it('hides every occurrence of a secret, also escaped, URL-encoded or in hex', () => {
     const secret = 'p"a/ss\\wörd?'
     const hex = Buffer.from(secret).toString('hex')
     for (const spelling of [
@@ -21,14 +21,14 @@ describe('redaction', () => {
       expect(redacted([secret], `before ${spelling} after ${spelling}`)).toBe('before [redacted] after [redacted]')
   })
 
-  it('hides the longest of values that overlap, and the password inside an address', () => {
+  it('hides the longest of overlapping secrets, and the password inside a URL', () => {
     expect(redacted(['secret', 'secret-and-more'], 'x secret-and-more y')).toBe('x [redacted] y')
     const url = 'postgres://me:p%40ssword@db:5432/x'
     expect(redacted([url], 'password is p@ssword or p%40ssword')).toBe('password is [redacted] or [redacted]')
     expect(redacted([url], url)).toBe('[redacted]')
   })
 
-  it('leaves short values alone: they would hide half of every line', () => {
+  it('ignores short secrets, which would match most lines', () => {
     expect(redacted(['abc', ''], 'abc abcabc')).toBe('abc abcabc')
   })
 
@@ -38,19 +38,19 @@ describe('redaction', () => {
     [`sll_${'x'.repeat(43)}`],
     [`sluice_${'x'.repeat(50)}`],
     ['$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA'],
-  ])('knows %s by its shape', (secret) => {
+  ])('hides %s, which it recognises by its format', (secret) => {
     expect(redacted([], `a ${secret} b`)).toBe('a [redacted] b')
   })
 
-  it('knows bearer headers and passwords in addresses by where they stand', () => {
+  it('hides unknown values in bearer headers and in passwords of URLs', () => {
     expect(redacted([], '"authorization":"Bearer abc.def-ghi_123"')).toBe('"authorization":"Bearer [redacted]"')
     expect(redacted([], 'connect postgresql://me:hunter22@db/x')).toBe('connect postgresql://me:[redacted]@db/x')
   })
 
-  it('is fast on long lines of almost secrets', () => {
+  it('takes less than 3 seconds for long lines of incomplete secrets', () => {
     const started = performance.now()
-    for (const almost of ['-eyJaaaaa', 'eyJaaaaaa.', 'postgres://a:', '$argon2', 'slr_', 'Bearer '])
-      redacted(['s3cret-value'], almost.repeat(5_000))
+    for (const incomplete of ['-eyJaaaaa', 'eyJaaaaaa.', 'postgres://a:', '$argon2', 'slr_', 'Bearer '])
+      redacted(['s3cret-value'], incomplete.repeat(5_000))
     expect(performance.now() - started).toBeLessThan(3_000)
   })
 })
@@ -66,7 +66,7 @@ describe('a logger', () => {
     return lines.map((line) => JSON.parse(line))
   }
 
-  it('writes one JSON line each, without secrets, wherever they were', () => {
+  it('writes one JSON line per call, without secrets in messages, errors and nested values', () => {
     const error = new Error('no entry with correct-horse', { cause: new Error('Bearer abcdefghijkl') })
     const lines = logged((logger) => logger.error({ err: error, deep: [{ x: 'correct-horse' }] }, 'correct-horse'))
     expect(lines).toMatchObject([{ level: 'error', name: 'test', msg: '[redacted]', deep: [{ x: '[redacted]' }] }])
@@ -74,7 +74,7 @@ describe('a logger', () => {
     expect(JSON.stringify(lines)).not.toMatch(/correct-horse|abcdefghijkl/)
   })
 
-  it('adds the request in whose service it writes, and passes it on', () => {
+  it('adds the id of the current request, which scopeHeaders passes on', () => {
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
     const lines = logged((logger) =>
       requestScope.run({ requestId: 'r-1', traceparent }, () => {

@@ -2,62 +2,62 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { waitForAll, startPollingLoop } from '../src/polling-loop.ts'
 
-/** Never in these tests, in milliseconds. */
+/** A delay in milliseconds that is longer than these tests. */
 const never = 3_600_000
 
 describe('startPollingLoop', () => {
   it('repeats without a pause while there is more work, and can be stopped during a pause', async () => {
-    const gone: number[] = []
-    const rounds = startPollingLoop(async () => gone.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
-    while (gone.length < 5) await sleep(1)
-    await rounds.stop()
-    expect(gone).toHaveLength(5)
+    const rounds: number[] = []
+    const loop = startPollingLoop(async () => rounds.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
+    while (rounds.length < 5) await sleep(1)
+    await loop.stop()
+    expect(rounds).toHaveLength(5)
   })
 
   it('reports a failed round and continues after the error delay', async () => {
-    const told: unknown[] = []
-    const moments: number[] = []
+    const errors: unknown[] = []
+    const startTimes: number[] = []
     const rounds = startPollingLoop(
       async () => {
-        moments.push(performance.now())
-        if (moments.length === 1) throw new Error('no luck')
+        startTimes.push(performance.now())
+        if (startTimes.length === 1) throw new Error('no luck')
         return false
       },
-      { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void told.push(error) },
+      { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void errors.push(error) },
     )
-    while (moments.length < 2) await sleep(1)
+    while (startTimes.length < 2) await sleep(1)
     await rounds.stop()
-    expect(told).toEqual([new Error('no luck')])
-    expect(moments[1]! - moments[0]!).toBeGreaterThanOrEqual(49)
+    expect(errors).toEqual([new Error('no luck')])
+    expect(startTimes[1]! - startTimes[0]!).toBeGreaterThanOrEqual(49)
   })
 
   it('finishes the current round on stop, and aborts it after the stop timeout', async () => {
-    const begun = Promise.withResolvers<void>()
-    const free = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
     let ended = ''
-    const patient = startPollingLoop(
+    const loop = startPollingLoop(
       async () => {
-        begun.resolve()
-        await free.promise
+        started.resolve()
+        await released.promise
         ended = 'by itself'
         return true
       },
       { rest: never, farewell: never, failed: () => {} },
     )
-    await begun.promise
-    const stopped = patient.stop()
-    free.resolve()
+    await started.promise
+    const stopped = loop.stop()
+    released.resolve()
     await stopped
     expect(ended).toBe('by itself')
 
-    const told: unknown[] = []
-    const hanging = startPollingLoop((signal) => sleep(never, true, { signal }), {
+    const errors: unknown[] = []
+    const hangingLoop = startPollingLoop((signal) => sleep(never, true, { signal }), {
       rest: never,
       farewell: 20,
-      failed: (error) => void told.push(error),
+      failed: (error) => void errors.push(error),
     })
-    await hanging.stop()
-    expect(told).toMatchObject([{ name: 'AbortError' }])
+    await hangingLoop.stop()
+    expect(errors).toMatchObject([{ name: 'AbortError' }])
   })
 })
 

@@ -42,7 +42,7 @@ const mistakesOf = (environment: Record<string, string>): string[] => {
 }
 
 describe('settings', () => {
-  it('are values of their types, with the fallbacks where nothing is said', () => {
+  it('are converted to their types, and have fallbacks', () => {
     const { values, secrets } = readSettings(
       { ...good, ORIGINS: ' https://a , ,https://b', LIMIT: ' 7 ', HOST: ' ' },
       shape,
@@ -60,7 +60,7 @@ describe('settings', () => {
     expect(secrets).toEqual([good.DATABASE_URL, good.SECRET])
   })
 
-  it('name every mistake at once, and no secret', () => {
+  it('cause one error that lists every mistake, without secrets', () => {
     const mistakes = mistakesOf({
       PORT: '70000',
       DATABASE_URL: 'mysql://me:hidden-word@db/x',
@@ -80,13 +80,16 @@ describe('settings', () => {
     expect(mistakes.join()).not.toContain('hidden-word')
   })
 
-  it.each(['', '0', '-1', '1e3x', 'NaN', '0x', 'Infinity', '3001.5'])('take no port %j but a number', (given) => {
-    const { PORT } = { ...good, PORT: given }
-    const expected = given === '' ? [] : [`PORT must be a whole number from 1 to 65535, not "${given}"`]
-    expect(mistakesOf({ ...good, PORT })).toEqual(expected)
-  })
+  it.each(['', '0', '-1', '1e3x', 'NaN', '0x', 'Infinity', '3001.5'])(
+    'reject the port %j, or use the fallback if it is empty',
+    (given) => {
+      const { PORT } = { ...good, PORT: given }
+      const expected = given === '' ? [] : [`PORT must be a whole number from 1 to 65535, not "${given}"`]
+      expect(mistakesOf({ ...good, PORT })).toEqual(expected)
+    },
+  )
 
-  it('can be in a file each, whose path is said instead', () => {
+  it('can be read from a file that NAME_FILE names', () => {
     const file = join(folder, 'secret')
     writeFileSync(file, `${'f'.repeat(30)}\n`)
     const { SECRET: _none, ...rest } = good
@@ -103,7 +106,7 @@ describe('settings', () => {
     expect(mistakesOf({ ...rest, SECRET_FILE: file })).toEqual(['SECRET is required'])
   })
 
-  it('can be of a kind of their own', () => {
+  it('can have a custom parser', () => {
     const even: Setting<number> = {
       parse(given) {
         if (Number(given) % 2 !== 0) throw new Error('must be even')

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLogger, main, Redaction, StartProblem, stopOnSignal } from '../src/index.ts'
 
-/** A program to be stopped: says what it does, and stops in the way that its argument names. */
-const [how] = process.argv.slice(2)
+/** A program with three shutdown steps. Its argument decides what the second step does, or that it does not start. */
+const [mode] = process.argv.slice(2)
 
 await main(async () => {
-  if (how === 'refuses') throw new StartProblem('The moon is in the wrong phase: wait a week.')
+  if (mode === 'refuses') throw new StartProblem('The moon is in the wrong phase: wait a week.')
   const logger = createLogger({ name: 'test', level: 'info', redaction: new Redaction() })
-  const life = setInterval(() => {}, 1_000)
+  const keepAlive = setInterval(() => {}, 1_000)
   const step = (name: string, stop: () => Promise<unknown>) => ({
     name,
     stop: async () => {
@@ -18,11 +18,11 @@ await main(async () => {
   const steps = [
     step('first', () => sleep(50)),
     step('second', async () => {
-      if (how === 'fails') throw new Error('stuck')
-      if (how === 'hangs') await sleep(60_000)
+      if (mode === 'fails') throw new Error('stuck')
+      if (mode === 'hangs') await sleep(60_000)
     }),
-    step('third', async () => clearInterval(life)),
+    step('third', async () => clearInterval(keepAlive)),
   ]
-  stopOnSignal(logger, steps, how === 'hangs' ? 300 : 20_000)
+  stopOnSignal(logger, steps, mode === 'hangs' ? 300 : 20_000)
   process.stdout.write('ready\n')
 })

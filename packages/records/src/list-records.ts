@@ -102,22 +102,23 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     const total = countOf(plan, where)
     if (!version || !totals.mayRemember(kind, plan)) return readPage(db, plan, where, { total, version: nothing })
     const key = totals.keyOf(where.compile(db))
-    const known = totals.find(key)
-    if (known) {
-      const found = await readPage(db, plan, where, { total: nothing, version })
-      if (found.version === known.version) return { ...found, total: known.total }
+    const cached = totals.find(key)
+    if (cached) {
+      const page = await readPage(db, plan, where, { total: nothing, version })
+      if (page.version === cached.version) return { ...page, total: cached.total }
     }
-    const found = await readPage(db, plan, where, { total, version })
-    totals.keep(key, found)
-    return found
+    const page = await readPage(db, plan, where, { total, version })
+    totals.keep(key, page)
+    return page
   }
 
   /** Returns the expression of the total. A page that is not full needs no separate count. */
   function countOf({ limit, offset, after }: SearchPlan, where: RawBuilder<SqlBool>): RawBuilder<number> {
     const count = sql<number>`(select count(*) from ${from} where ${where})`
     if (after) return count
-    const here = sql`(select count(*) from page)`
-    return sql`case when ${here} between ${offset === 0 ? 0 : 1} and ${limit}::bigint then ${offset}::bigint + ${here} else ${count} end`
+    const rowsOnPage = sql`(select count(*) from page)`
+    const first = offset === 0 ? 0 : 1
+    return sql`case when ${rowsOnPage} between ${first} and ${limit}::bigint then ${offset}::bigint + ${rowsOnPage} else ${count} end`
   }
 
   /** Reads one row more than the page size to detect whether more rows follow. */

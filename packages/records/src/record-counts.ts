@@ -75,7 +75,7 @@ interface VersionedTotal {
  * valid while the version is unchanged.
  */
 export function createTotalsCache() {
-  const known = new Map<string, VersionedTotal>()
+  const totals = new Map<string, VersionedTotal>()
   return {
     /**
      * Returns whether a total may be cached. It may not if a condition depends on other tables, because their changes do not increase the
@@ -93,13 +93,13 @@ export function createTotalsCache() {
         .update(JSON.stringify([text, parameters]))
         .digest('base64'),
 
-    find: (key: string): VersionedTotal | undefined => known.get(key),
+    find: (key: string): VersionedTotal | undefined => totals.get(key),
 
     keep(key: string, { total, version }: Partial<VersionedTotal>): void {
       if (total === undefined || version === undefined) return
-      known.delete(key)
-      known.set(key, { total, version })
-      if (known.size > maxCachedTotals) known.delete(known.keys().next().value!)
+      totals.delete(key)
+      totals.set(key, { total, version })
+      if (totals.size > maxCachedTotals) totals.delete(totals.keys().next().value!)
     },
   }
 }

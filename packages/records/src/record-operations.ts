@@ -61,9 +61,9 @@ export function recordOperations<
       const body = await complete((input as TypedInput<undefined, Sent>).body)
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
-        const made = await records.insert(trx, input.caller, await writing.columns(trx, body, undefined, input))
-        input.request.audit(made.uid, { after: redactSecrets(made) })
-        return made
+        const inserted = await records.insert(trx, input.caller, await writing.columns(trx, body, undefined, input))
+        input.request.audit(inserted.uid, { after: redactSecrets(inserted) })
+        return inserted
       })
       return records.created(row, input)
     }),

@@ -65,27 +65,27 @@ describe('a search', () => {
   it('waits only for other searches of the same organisation', async () => {
     const run = auditedWrites(db)
     const gate = Promise.withResolvers<void>()
-    const begun: number[] = []
-    const asked = (client: number) =>
+    const started: number[] = []
+    const search = (client: number) =>
       run(list, caller(client), facts(), {}, async () => {
-        begun.push(client)
+        started.push(client)
         await gate.promise
       })
-    const all = [asked(2), asked(2), asked(2), asked(3)]
+    const all = [search(2), search(2), search(2), search(3)]
     await new Promise(setImmediate)
-    expect(begun).toEqual([2, 2, 3])
+    expect(started).toEqual([2, 2, 3])
     gate.resolve()
     await Promise.all(all)
-    expect(begun).toEqual([2, 2, 3, 2])
+    expect(started).toEqual([2, 2, 3, 2])
   })
 })
 
 describe('a write', () => {
   it('checks in its transaction that the caller is unchanged, unless the caller is anonymous', async () => {
-    const asked: boolean[] = []
+    const checksInTransaction: boolean[] = []
     const run = auditedWrites(db, {
       async assertCallerUnchanged(trx) {
-        asked.push(trx.isTransaction)
+        checksInTransaction.push(trx.isTransaction)
         throw new Error('no longer')
       },
     })
@@ -94,11 +94,11 @@ describe('a write', () => {
         write((trx) => sql`update things set touched = touched + 1 where id = 1`.execute(trx)),
       )
     await expect(write(caller(2))).rejects.toThrow('no longer')
-    expect(asked).toEqual([true])
+    expect(checksInTransaction).toEqual([true])
     const { rows } = await sql<{ touched: number }>`select touched from things where id = 1`.execute(db)
     expect(rows[0]!.touched).toBe(0)
     await write(anonymousCaller)
-    expect(asked).toHaveLength(1)
+    expect(checksInTransaction).toHaveLength(1)
   })
 
   it('is retried after a deadlock and writes exactly one audit row', async () => {

@@ -10,12 +10,12 @@ const pointers = (byQuery: boolean) => {
   return [status, ...errors.map(({ pointer }) => pointer)]
 }
 
-it('points to what was asked, in a body or in query parameters', () => {
+it('a violation points to the property of the body or to the query parameter', () => {
   expect(pointers(false)).toEqual([400, '/paging/after', '/filter/0'])
   expect(pointers(true)).toEqual([400, '/after', '/filter/0'])
 })
 
-it('leaves other errors as they are', () => {
+it('other errors are returned unchanged', () => {
   const error = new Error('broken')
   expect(refusedSearch(error, true)).toBe(error)
 })

@@ -16,7 +16,7 @@ import {
 
 const random = randomNumbers(11)
 const rows = randomRows(random, 240)
-/** As `resource`, but of rows in which nothing is missing. */
+/** The same resource with required properties only. */
 const complete: SearchResource = {
   ...resource,
   properties: Object.fromEntries(
@@ -33,19 +33,19 @@ afterAll(async () => {
   await connection[Symbol.asyncDispose]()
 })
 
-interface Asked {
+interface PageRequest {
   request: SearchRequest
   of?: SearchResource
-  /** A condition outside of the request. */
+  /** The rows that exist. Others are excluded by a condition outside of the request. */
   among?: readonly Row[]
 }
 
-/** One page as `list.ts` asks for it, and the cursor of its last row. */
-async function pageOf({
+/** Reads one page with the statement of `list.ts`. Returns its keys and the cursor of its last row. */
+async function readPage({
   request,
   of = resource,
   among = rows,
-}: Asked): Promise<{ keys: number[]; cursor: string | undefined }> {
+}: PageRequest): Promise<{ keys: number[]; cursor: string | undefined }> {
   const plan = searchPlan(request, of)
   const conditions = [sql`r.key = any(${among.map(({ key }) => key)}::bigint[])`, ...plan.where]
   if (plan.after) conditions.push(sql`(${plan.after})`)
@@ -56,10 +56,14 @@ async function pageOf({
   return { keys: found.map(({ key }) => key), cursor: last && plan.cursorAfter(last.keys) }
 }
 
-async function walk(asked: Omit<Asked, 'request'>, order: string[], pageSize: number): Promise<number[]> {
+async function readAllPages(
+  options: Omit<PageRequest, 'request'>,
+  order: string[],
+  pageSize: number,
+): Promise<number[]> {
   const seen: number[] = []
   for (let after: string | undefined; ; ) {
-    const { keys, cursor } = await pageOf({ ...asked, request: { order, paging: { pageSize, after } } })
+    const { keys, cursor } = await readPage({ ...options, request: { order, paging: { pageSize, after } } })
     seen.push(...keys)
     if (!cursor) return seen
     after = cursor
@@ -69,41 +73,45 @@ async function walk(asked: Omit<Asked, 'request'>, order: string[], pageSize: nu
 const expected = (among: readonly Row[], order: string[], complete = false) =>
   among.toSorted(compareBy(order, complete)).map(({ key }) => key)
 
-describe('a walk by cursors', () => {
-  it('meets every row once, in order, whatever is missing or equal', async () => {
+describe('paging by cursor', () => {
+  it('returns every row once and in order, also with missing and equal values', async () => {
     for (let round = 0; round < 60; round++) {
       const order = someOrder(random)
       const pageSize = pick(random, [1, 7, 60, 239, 240, 1000])
       const among = pageSize === 1 ? rows.slice(0, 40) : rows
-      expect({ order, seen: await walk({ among }, order, pageSize) }).toEqual({ order, seen: expected(among, order) })
+      const seen = await readAllPages({ among }, order, pageSize)
+      expect({ order, seen }).toEqual({ order, seen: expected(among, order) })
     }
   })
 
-  it('does so by one comparison of rows where nothing is missing', async () => {
+  it('returns every row once and in order with a row comparison, if all properties are required', async () => {
     const among = rows.filter(isComplete)
     expect(among.length).toBeGreaterThan(50)
     for (let round = 0; round < 40; round++) {
       const order = someOrder(random)
-      const seen = await walk({ among, of: complete }, order, pick(random, [1, 7, 30]))
+      const seen = await readAllPages({ among, of: complete }, order, pick(random, [1, 7, 30]))
       expect({ order, seen }).toEqual({ order, seen: expected(among, order, true) })
     }
   })
 
-  it('neither repeats nor skips a row while others come and go', async () => {
+  it('neither repeats nor skips unchanged rows during concurrent inserts and deletes', async () => {
     for (let round = 0; round < 60; round++) {
       const order = someOrder(random)
-      const steady = new Set(rows.filter(() => random() < 0.5))
-      const now = () => rows.filter((row) => steady.has(row) || random() < 0.5)
+      const unchanged = new Set(rows.filter(() => random() < 0.5))
+      const currentRows = () => rows.filter((row) => unchanged.has(row) || random() < 0.5)
       const seen: number[] = []
       for (let after: string | undefined; ; ) {
-        const { keys, cursor } = await pageOf({ among: now(), request: { order, paging: { pageSize: 9, after } } })
+        const { keys, cursor } = await readPage({
+          among: currentRows(),
+          request: { order, paging: { pageSize: 9, after } },
+        })
         seen.push(...keys)
         if (!cursor) break
         after = cursor
       }
       expect(new Set(seen).size).toBe(seen.length)
-      const kept = new Set([...steady].map(({ key }) => key))
-      expect(seen.filter((key) => kept.has(key))).toEqual(expected([...steady], order))
+      const unchangedKeys = new Set([...unchanged].map(({ key }) => key))
+      expect(seen.filter((key) => unchangedKeys.has(key))).toEqual(expected([...unchanged], order))
       expect(seen).toEqual(
         expected(
           rows.filter(({ key }) => seen.includes(key)),
@@ -113,7 +121,7 @@ describe('a walk by cursors', () => {
     }
   })
 
-  it('counts the pages', () => {
+  it('numbers the pages', () => {
     const { cursorAfter } = searchPlan({ paging: { page: 3 } }, resource)
     const plan = searchPlan({ paging: { after: cursorAfter(['1']) } }, resource)
     expect(plan).toMatchObject({ page: 4, offset: 0 })
@@ -123,7 +131,8 @@ describe('a walk by cursors', () => {
 describe('a cursor', () => {
   const request: SearchRequest = { query: 'a', filter: ['size:ge:0'], order: ['name', 'created:desc'], paging: {} }
   const cursor = searchPlan(request, resource).cursorAfter(['b', '2024-01-01T00:00:00.5', '7'])!
-  const faults = (changes: Partial<SearchRequest>, of = resource) => {
+  /** The pointers of the violations of a search with this cursor. */
+  const violations = (changes: Partial<SearchRequest>, of = resource) => {
     try {
       searchPlan({ ...request, paging: { after: cursor }, ...changes }, of)
       return []
@@ -133,32 +142,31 @@ describe('a cursor', () => {
     }
   }
 
-  it('is taken again with the same search, in pages of any size', () => {
-    expect(faults({})).toEqual([])
-    expect(faults({ query: ' a ', rootJunction: 'AND', paging: { after: cursor, pageSize: 7, total: false } })).toEqual(
-      [],
-    )
+  it('is accepted with the same search and any page size', () => {
+    expect(violations({})).toEqual([])
+    const paging = { after: cursor, pageSize: 7, total: false }
+    expect(violations({ query: ' a ', rootJunction: 'AND', paging })).toEqual([])
   })
 
   it.each<[string, Partial<SearchRequest>]>([
-    ['query', { query: 'b' }],
-    ['filter', { filter: ['size:ge:1'] }],
+    ['another query', { query: 'b' }],
+    ['another filter', { filter: ['size:ge:1'] }],
     ['more filters', { filter: ['size:ge:0', 'size:null'] }],
-    ['junction', { rootJunction: 'OR' }],
-    ['order', { order: ['name'] }],
-    ['direction', { order: ['name:desc', 'created:desc'] }],
+    ['another junction', { rootJunction: 'OR' }],
+    ['another order', { order: ['name'] }],
+    ['another direction', { order: ['name:desc', 'created:desc'] }],
     ['no order', { order: [] }],
-    ['page', { paging: { after: cursor, page: 2 } }],
-    ['no pages', { paging: { after: cursor, paging: false } }],
-  ])('is refused with another %s', (_what, changes) => {
-    expect(faults(changes)).toEqual(['/paging/after'])
+    ['a page number', { paging: { after: cursor, page: 2 } }],
+    ['paging: false', { paging: { after: cursor, paging: false } }],
+  ])('is refused with %s', (_what, changes) => {
+    expect(violations(changes)).toEqual(['/paging/after'])
   })
 
   it('is refused by another resource', () => {
-    expect(faults({}, { ...resource, name: 'others' })).toEqual(['/paging/after'])
+    expect(violations({}, { ...resource, name: 'others' })).toEqual(['/paging/after'])
   })
 
-  const [payload = '', sum = ''] = cursor.split('.')
+  const [payload = '', checksum = ''] = cursor.split('.')
   const other = Buffer.from('[1,"c","2024-01-01","7"]').toString('base64url')
   it.each([
     '',
@@ -167,18 +175,18 @@ describe('a cursor', () => {
     '1',
     payload,
     `${payload}.`,
-    `${payload}.${sum}.`,
-    `${payload}A.${sum}`,
-    `${other}.${sum}`,
-    `.${sum}`,
-    `${payload}.${sum} `,
+    `${payload}.${checksum}.`,
+    `${payload}A.${checksum}`,
+    `${other}.${checksum}`,
+    `.${checksum}`,
+    `${payload}.${checksum} `,
     '%00',
     '[]',
     'null',
     'a'.repeat(2000),
     `${payload}.${'A'.repeat(16)}`,
-  ])('is refused when it is made up: %j', (after) => {
-    expect(faults({ paging: { after } })).toEqual(['/paging/after'])
+  ])('is refused if it is malformed or has a wrong checksum: %j', (after) => {
+    expect(violations({ paging: { after } })).toEqual(['/paging/after'])
   })
 
   it.each([
@@ -194,14 +202,14 @@ describe('a cursor', () => {
     [['created'], ['yesterday', '7']],
     [['created'], ['2024-02-30', '7']],
     [['disabled'], ['maybe', '7']],
-  ])('that was made up by somebody who knows how, by %j with %j, reaches no database', (order, keys) => {
+  ])('with a valid checksum is refused for the order %j and the invalid keys %j', (order, keys) => {
     const forged = searchPlan({ order, paging: {} }, complete).cursorAfter(keys)!
-    expect(faults({ query: undefined, filter: undefined, order, paging: { after: forged } }, complete)).toEqual([
+    expect(violations({ query: undefined, filter: undefined, order, paging: { after: forged } }, complete)).toEqual([
       '/paging/after',
     ])
   })
 
-  it('is none where the values would not fit into an address', () => {
+  it('does not exist if its values are too long for a URL', () => {
     const { cursorAfter } = searchPlan({ order: ['name'], paging: {} }, resource)
     expect(cursorAfter(['x'.repeat(1400), '7'])!.length).toBeLessThanOrEqual(2000)
     expect(cursorAfter(['x'.repeat(1500), '7'])).toBeUndefined()

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import { connect } from '@sluice/database'
 import type { SearchResource } from '../src/search/plan.ts'
 
-/** A row of the test table, every property as JavaScript has it. */
+/** A row of the test table, with JavaScript values. */
 export interface Row {
   key: number
   id: string
@@ -39,7 +39,7 @@ export const resource: SearchResource = {
   query: (text) => sql`r.uid::text = ${text} or r.name ilike ${`%${text}%`}`,
 }
 
-/** Numbers from 0 to 1, the same on every run (mulberry32). */
+/** Pseudo-random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed
   return () => {
@@ -52,7 +52,7 @@ export function randomNumbers(seed: number): () => number {
 
 export const pick = <T>(random: () => number, from: readonly T[]): T => from[Math.floor(random() * from.length)]!
 
-/** Few and awkward, so that texts contain, start and end with one another. */
+/** Few pieces with special characters, so that random texts often contain each other. */
 const pieces = 'a A b % _ \\ : , [ ] \' " é e\u0301 É ß ж Ж Σ σ ς 漢 😀 1 - $ ! { } % _ \\'.split(' ').concat(' ')
 
 export const randomText = (random: () => number, longest: number): string =>
@@ -74,7 +74,7 @@ export function randomRows(random: () => number, count: number): Row[] {
   }))
 }
 
-/** A connection with the rows in a temporary table; its collation orders by code point on every server. */
+/** Connects to a temporary table with these rows. Its collation sorts by code point on every server. */
 export async function connectWith(rows: Row[]): Promise<AsyncDisposable & { db: Kysely<any> }> {
   const url = process.env['TEST_DATABASE_URL']
   if (!url)
@@ -101,16 +101,16 @@ export async function connectWith(rows: Row[]): Promise<AsyncDisposable & { db: 
   return connection
 }
 
-/** By code point, as the test table orders. */
+/** Compares by code point, like the collation of the test table. */
 export const compareTexts = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** Lower case letter by letter, as PostgreSQL does it: no letter becomes two. */
+/** Converts letter by letter to lower case, like PostgreSQL: one letter never becomes two. */
 export const lower = (text: string): string =>
   [...text].map((letter) => ([...letter.toLowerCase()].length === 1 ? letter.toLowerCase() : letter)).join('')
 
 const orderable = ['id', 'name', 'size', 'amount', 'created', 'disabled', 'status'] as const
 
-/** One to three properties, each with a direction that suits it. */
+/** A random order of one to three properties, each with a valid direction. */
 export function someOrder(random: () => number): string[] {
   const names = new Set(Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, orderable)))
   return [...names].map((name) => {
@@ -119,7 +119,7 @@ export function someOrder(random: () => number): string[] {
   })
 }
 
-/** `complete`: nothing is missing, and the resource says so. */
+/** Returns a comparison by these order terms. `complete`: all properties of the resource are required. */
 export function compareBy(terms: string[], complete = false): (a: Row, b: Row) => number {
   return (a, b) => {
     for (const term of terms) {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { pageHeaders } from '../src/search/page-headers.ts'
 
-/** The Link header as a client reads it. */
+/** The addresses of the Link header by relation. */
 function relations(headers: Record<string, string>): Record<string, string> {
   const found = (headers['Link'] ?? '').matchAll(/<([^>]*)>; rel="(\w+)"/g)
   return Object.fromEntries([...found].map(([, address = '', rel = '']) => [rel, address]))
 }
 
 describe('the headers of a page', () => {
-  it('tell where it stands and lead to its neighbours', () => {
+  it('contain the total, page and page size, and links to the neighbouring pages', () => {
     const headers = pageHeaders({ page: 2, pageSize: 10, total: 35 }, '/api/v1/users?page=2&pageSize=10&query=a%26b')
     expect(headers).toMatchObject({ 'X-Total-Count': '35', 'X-Page': '2', 'X-Page-Size': '10', 'X-Page-Count': '4' })
     expect(relations(headers)).toEqual({
@@ -19,7 +19,7 @@ describe('the headers of a page', () => {
     })
   })
 
-  it('carry no Link without an address', () => {
+  it('contain no Link if the address is unknown', () => {
     expect(pageHeaders({ page: 1, pageSize: 10, total: 35 })).toEqual({
       'X-Total-Count': '35',
       'X-Page': '1',
@@ -39,13 +39,13 @@ describe('the headers of a page', () => {
     expect(headers['X-Page-Count']).toBe(count)
   })
 
-  it('lead back to the last page from beyond the end', () => {
+  it('link from beyond the end to the last page as prev', () => {
     expect(relations(pageHeaders({ page: 9, pageSize: 10, total: 25 }, '/things'))['prev']).toBe(
       '/things?page=3&pageSize=10',
     )
   })
 
-  it('go on while pages are full when nobody counted', () => {
+  it('link to a next page while pages are full, if the total is unknown', () => {
     const full = pageHeaders({ page: 1, pageSize: 10, rows: 10 }, '/things?total=false')
     expect(Object.keys(full)).toEqual(['X-Page', 'X-Page-Size', 'Link'])
     expect(Object.keys(relations(full))).toEqual(['first', 'next'])
@@ -53,7 +53,7 @@ describe('the headers of a page', () => {
     expect(relations(pageHeaders({ page: 1, pageSize: 10 }, '/things'))['next']).toBeDefined()
   })
 
-  it('lead on by a cursor, from a numbered page and from one that was found by a cursor', () => {
+  it('link to the next page by cursor, from a numbered page and from a page of a cursor', () => {
     const page = { page: 2, pageSize: 10, total: 35, more: true, cursor: 'W10.x' }
     const headers = pageHeaders(page, '/things?page=2&query=a')
     expect(headers['X-Next-Cursor']).toBe('W10.x')
@@ -70,18 +70,18 @@ describe('the headers of a page', () => {
     expect(pageHeaders(page)).toMatchObject({ 'X-Next-Cursor': 'W10.x' })
   })
 
-  it('end where nothing follows, whatever the total says', () => {
+  it('have no next link if no row follows, even if the total is larger', () => {
     const headers = pageHeaders({ page: 2, pageSize: 10, total: 35, more: false }, '/things')
     expect(headers).not.toHaveProperty('X-Next-Cursor')
     expect(relations(headers)['next']).toBeUndefined()
   })
 
-  it('name no last page that is too far to be asked for by its number', () => {
+  it('have no last link if the last page is beyond row 100,000', () => {
     expect(relations(pageHeaders({ page: 1, pageSize: 1000, total: 101_000 }, '/things'))['last']).toBeDefined()
     expect(relations(pageHeaders({ page: 1, pageSize: 1000, total: 101_001 }, '/things'))['last']).toBeUndefined()
   })
 
-  it('turn a list without pages into its pages', () => {
+  it('link from a list without paging to its second page', () => {
     const headers = pageHeaders({ page: 1, pageSize: 1000, total: 1500 }, '/things?paging=false&page=7')
     expect(relations(headers)['next']).toBe('/things?page=2&pageSize=1000')
   })
@@ -97,7 +97,7 @@ describe('the headers of a page', () => {
     '//evil.example/things',
     'http://evil.example//evil.example/things?a=<>',
     '/<things>?',
-  ])('cannot be broken out of, nor lead to another host: %s', (url) => {
+  ])('link to the same host only, and contain no injected relation: %s', (url) => {
     const headers = pageHeaders({ page: 1, pageSize: 10, total: 35 }, url)
     expect(Object.keys(relations(headers))).toEqual(['first', 'next', 'last'])
     for (const address of Object.values(relations(headers))) {
@@ -105,12 +105,12 @@ describe('the headers of a page', () => {
     }
   })
 
-  it('take an absolute address, and answer one relative to the host', () => {
+  it('contain relative addresses for an absolute one', () => {
     const headers = pageHeaders({ page: 1, pageSize: 10, total: 5 }, new URL('https://host/things?query=a'))
     expect(relations(headers)['first']).toBe('/things?query=a&page=1&pageSize=10')
   })
 
-  it('keep the next page alone when a long search would fill the header', () => {
+  it('contain only the next link if the address is long', () => {
     const headers = pageHeaders({ page: 2, pageSize: 10, total: 35 }, `/things?query=${'x'.repeat(2000)}`)
     expect(Object.keys(relations(headers))).toEqual(['next'])
     const ended = pageHeaders({ page: 4, pageSize: 10, total: 35 }, `/things?query=${'x'.repeat(2000)}`)

@@ -24,7 +24,7 @@ afterAll(async () => {
   await connection[Symbol.asyncDispose]()
 })
 
-async function page(request: SearchRequest): Promise<{ keys: number[]; uids: string[]; total: number }> {
+async function readPage(request: SearchRequest): Promise<{ keys: number[]; uids: string[]; total: number }> {
   const plan = searchPlan(request, resource)
   const where = sql.join([sql`true`, ...plan.where], sql` and `)
   const found = await sql<{ key: number; uid: string }>`
@@ -40,6 +40,7 @@ async function page(request: SearchRequest): Promise<{ keys: number[]; uids: str
   }
 }
 
+/** Filters, and the rows that they match. */
 const filters: [string[], (row: Row) => boolean][] = [
   [[], () => true],
   [['size:ge:0'], ({ size }) => size !== null && size >= 0],
@@ -48,19 +49,19 @@ const filters: [string[], (row: Row) => boolean][] = [
 ]
 
 describe('the pages of a search', () => {
-  it('neither overlap nor skip, and add up to the total', async () => {
+  it('contain every row once and in order, and add up to the total', async () => {
     for (let round = 0; round < 60; round++) {
       const order = someOrder(random)
-      const [filter, holds] = pick(random, filters)
+      const [filter, matches] = pick(random, filters)
       const pageSize = pick(random, [1, 7, 50, 256, 257, 1000])
       const expected = rows
-        .filter(holds)
+        .filter(matches)
         .toSorted(compareBy(order))
         .map(({ key }) => key)
       const last = Math.min(Math.ceil(expected.length / pageSize) + 1, 40)
       const seen: number[] = []
       for (let number = 1; number <= last; number++) {
-        const { keys, total } = await page({ filter, order, paging: { page: number, pageSize } })
+        const { keys, total } = await readPage({ filter, order, paging: { page: number, pageSize } })
         expect(total).toBe(expected.length)
         expect(keys).toHaveLength(Math.max(0, Math.min(pageSize, total - (number - 1) * pageSize)))
         seen.push(...keys)
@@ -69,14 +70,14 @@ describe('the pages of a search', () => {
     }
   })
 
-  it('are all rows at once without paging, here fewer than a thousand', async () => {
-    expect((await page({ paging: { paging: false, pageSize: 10 } })).keys).toEqual(rows.map(({ key }) => key))
+  it('are replaced by one list of all rows with paging: false, up to a thousand', async () => {
+    expect((await readPage({ paging: { paging: false, pageSize: 10 } })).keys).toEqual(rows.map(({ key }) => key))
   })
 
-  it('can be walked by the last id instead, to any depth', async () => {
+  it('can also be read to any depth by filtering by the last id', async () => {
     const seen: string[] = []
     for (let last: string | undefined; ; last = seen.at(-1)) {
-      const { uids } = await page({
+      const { uids } = await readPage({
         ...(last && { filter: [`id:gt:${last}`] }),
         order: ['id:asc'],
         paging: { pageSize: 20 },

@@ -60,11 +60,11 @@ describe('a filter', () => {
     expect(where({ filter: ['name:eq:a:b::c'] })).toEqual({ text: '(("r"."name" = $1))', parameters: ['a:b::c'] })
   })
 
-  it('takes an empty value for equality', () => {
+  it('accepts an empty value with eq', () => {
     expect(where({ filter: ['name:eq:'] }).parameters).toEqual([''])
   })
 
-  it('never lets its text into the SQL', () => {
+  it('binds its value as a parameter, never as SQL text', () => {
     const hostile = `'"; drop table r; --`
     for (const operator of ['eq', 'ne', 'ieq', 'like', '!ilike$', 'startsWith']) {
       const { text, parameters } = where({ filter: [`name:${operator}:${hostile}`] })
@@ -78,7 +78,7 @@ describe('a filter', () => {
     expect(detailOf(`name${hostile}:eq:a`)).toMatch(/^names /)
   })
 
-  it('puts an expression in brackets and a related record behind its exists', () => {
+  it('puts an SQL expression in brackets and wraps a related record in exists', () => {
     expect(where({ filter: ['displayName:null'] }).text).toBe('(((coalesce(r.title, r.name)) is null))')
     expect(where({ filter: ['groups.name:eq:a'] }).text).toBe('((exists (select from g where ("g"."name" = $1))))')
   })
@@ -102,7 +102,7 @@ describe('a filter', () => {
     expect(detailOf(`created:gt:${text}`)).toMatch(/^must compare with/)
   })
 
-  it('compares whole numbers as bigint, so that an index serves them, and others as numeric', () => {
+  it('compares whole numbers as bigint, which an index supports, and others as numeric', () => {
     expect(where({ filter: ['size:gt:12'] }).text).toBe('(("r"."size" > $1::bigint))')
     expect(where({ filter: ['size:gt:1.5e3'] }).text).toBe('(("r"."size" > $1::numeric))')
     expect(where({ filter: ['size:in:[1,2.5]'] })).toEqual({
@@ -168,18 +168,18 @@ describe('a filter', () => {
     expect(detailOf(filter)).toEqual(expect.stringContaining(detail))
   })
 
-  it('is quoted in messages without control characters and no longer than needed', () => {
+  it('is quoted in messages without control characters and shortened', () => {
     const detail = detailOf(`${'\u001b[31m'.repeat(50)}:eq:a`)!
     expect(detail).not.toContain('\u001b')
     expect(detail.length).toBeLessThan(1000)
   })
 
-  it('takes 500 items, and words of any script', () => {
+  it('accepts 500 items and words of any script', () => {
     expect(where({ filter: [`name:in:[${'a,'.repeat(499)}a]`] }).parameters).toEqual([Array(500).fill('a')])
     expect(where({ filter: ['name:token:Zoë, हिन्दी-42 Zoë'] }).parameters).toEqual(['%Zoë%', '%हिन्दी%', '%42%'])
   })
 
-  it('looks up what is identifiable as the query does', () => {
+  it('by identifiable searches each word like the query', () => {
     expect(where({ filter: ['identifiable:token:a b'] })).toEqual({
       text: '(((r.name = $1 or r.code = $2) and (r.name = $3 or r.code = $4)))',
       parameters: ['a', 'a', 'b', 'b'],
@@ -191,7 +191,7 @@ describe('a filter', () => {
 })
 
 describe('the junction', () => {
-  it('stays in brackets, so that OR reaches nothing outside', () => {
+  it('is in brackets, so that OR does not affect other conditions', () => {
     const filter = ['name:eq:a', 'size:eq:1']
     expect(where({ filter }).text).toBe('(("r"."name" = $1) and ("r"."size" = $2::bigint))')
     expect(where({ filter, rootJunction: 'OR', query: 'q' }).text).toBe(
@@ -199,20 +199,20 @@ describe('the junction', () => {
     )
   })
 
-  it('is nothing without filters, and an empty query neither', () => {
+  it('adds no condition without filters and with a blank query', () => {
     expect(plan({ filter: [], rootJunction: 'OR', query: '  ' }).where).toEqual([])
   })
 })
 
 describe('an order', () => {
-  it('ends in the id, with missing values last', () => {
+  it('ends with the id, and puts missing values last', () => {
     expect(order(undefined)).toBe('"r"."id" asc')
     expect(order(['name', 'size:desc', 'displayName:idesc'])).toBe(
       '"r"."name" asc nulls last, "r"."size" desc nulls last, lower((coalesce(r.title, r.name))) desc nulls last, "r"."id" asc',
     )
   })
 
-  it('goes one way as a whole where nothing is missing, so that an index serves it read backwards', () => {
+  it('has the same direction for the id if all properties are required, so that an index can be read backwards', () => {
     const of: SearchResource = {
       ...resource,
       properties: { name: { type: 'string', column: 'r.name', required: true }, size: resource.properties['size']! },
@@ -222,13 +222,13 @@ describe('an order', () => {
     expect(order(['name:desc', 'size:desc'], of)).toBe('"r"."name" desc, "r"."size" desc nulls last, "r"."id" asc')
   })
 
-  it('is the default when none is asked for', () => {
+  it('is the default order if the request has none', () => {
     const named = { ...resource, defaultOrder: ['name:iasc'] }
     expect(order(undefined, named)).toBe('lower("r"."name") asc nulls last, "r"."id" asc')
     expect(order(['size'], named)).toBe('"r"."size" asc nulls last, "r"."id" asc')
   })
 
-  it('that a resource gets wrong is a bug, not the fault of the request', () => {
+  it('throws an internal error instead of InvalidSearch if the default order of the resource is invalid', () => {
     expect(() => plan({}, { ...resource, defaultOrder: ['nmae'] })).not.toThrow(InvalidSearch)
     expect(() => plan({}, { ...resource, defaultOrder: ['nmae'] })).toThrow(/nmae/)
   })
@@ -261,19 +261,19 @@ describe('paging', () => {
       { page: 101, pageSize: 1000 },
       { limit: 1000, offset: 100_000, page: 101, pageSize: 1000, counted: true },
     ],
-  ])('%j is %j', (paging, expected) => {
+  ])('with %j becomes %j', (paging, expected) => {
     expect(plan({ paging })).toMatchObject(expected)
   })
 
-  it('ends at row 100,000, and says how to go on', () => {
+  it('is refused beyond row 100,000, with a hint to use the cursor', () => {
     expect(violations({ paging: { page: 102, pageSize: 1000 } })).toEqual([
       { pointer: '/paging/page', detail: expect.stringContaining('follow the cursor') },
     ])
   })
 })
 
-describe('a search with several mistakes', () => {
-  it('names them all at once', () => {
+describe('an invalid search', () => {
+  it('returns all violations', () => {
     const request = {
       query: 'a\0',
       filter: ['nmae:eq:a', 'name:eq:fine', 'size:eq:x'],
@@ -290,7 +290,7 @@ describe('a search with several mistakes', () => {
     ])
   })
 
-  it('may be a query where none is offered', () => {
+  it('has a query although the resource supports none', () => {
     expect(violations({ query: 'a' }, { ...resource, query: undefined })).toEqual([
       { pointer: '/query', detail: 'is not supported here: use filter' },
     ])

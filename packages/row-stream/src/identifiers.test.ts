@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { toUniqueIdentifiers } from './identifiers.ts'
 
-describe('identifiers', () => {
+describe('toUniqueIdentifiers', () => {
   it.each([
     ['Country_Region', 'country_region'],
     ['Increase rate', 'increase_rate'],
@@ -28,16 +28,16 @@ describe('identifiers', () => {
     ['😀', 'column_1'],
     ['', 'column_1'],
     ['___', 'column_1'],
-  ])('makes %j %j', (label, name) => {
+  ])('converts %j to %j', (label, name) => {
     expect(toUniqueIdentifiers([label])).toEqual([name])
   })
 
-  it('numbers what comes to the same name and leaves every other name alone', () => {
+  it('numbers labels with equal names, and keeps every other name', () => {
     expect(toUniqueIdentifiers(['a', 'A', 'a_2', 'á', ''])).toEqual(['a', 'a_3', 'a_2', 'a_4', 'column_5'])
     expect(toUniqueIdentifiers(['column_2', ''])).toEqual(['column_2', 'column_2_2'])
   })
 
-  it('keeps to 63 bytes without cutting a character, numbered or not', () => {
+  it('shortens names to 63 bytes, including the number, without splitting a character', () => {
     const names = toUniqueIdentifiers(['x'.repeat(80), 'x'.repeat(90), '人'.repeat(30), '人'.repeat(40)])
     expect(names).toEqual(['x'.repeat(63), `${'x'.repeat(61)}_2`, '人'.repeat(21), `${'人'.repeat(20)}_2`])
   })
@@ -47,7 +47,7 @@ describe('identifiers', () => {
     expect(new Set(toUniqueIdentifiers(Array.from({ length: 1600 }, () => 'a'))).size).toBe(1600)
   })
 
-  it('keeps apart what differs in case, accents, spaces or width only, the first one unchanged', () => {
+  it('numbers labels that differ only in case, accents or width, except the first one', () => {
     expect(toUniqueIdentifiers(['Name', 'NAME', 'name', 'ñame', 'na me', 'ｎａｍｅ'])).toEqual([
       'name',
       'name_2',
@@ -58,12 +58,12 @@ describe('identifiers', () => {
     ])
   })
 
-  it('leaves words that SQL reserves as they are, for they are quoted', () => {
+  it('keeps reserved words of SQL, because names are quoted', () => {
     const words = ['SELECT', 'user', 'table', 'order', 'group', 'primary', 'null']
     expect(toUniqueIdentifiers(words)).toEqual(words.map((word) => word.toLowerCase()))
   })
 
-  it('gives no name that a table has already, even where a label asks for its replacement', () => {
+  it('avoids the names of system columns, also if another label has the replacement', () => {
     expect(toUniqueIdentifiers(['ctid', 'CTID', 'ctid value', 'tableoid'])).toEqual([
       'ctid_value',
       'ctid_value_2',
@@ -72,7 +72,7 @@ describe('identifiers', () => {
     ])
   })
 
-  it('gives empty labels their place, which gives way to a label that reads like it', () => {
+  it('names empty labels by their position, unless another label has that name', () => {
     expect(toUniqueIdentifiers(['', ' ', '\u00a0', '-', 'column_2', 'column_4_2'])).toEqual([
       'column_1',
       'column_2_2',
@@ -96,11 +96,11 @@ describe('identifiers', () => {
     ['№ п/п', 'no_п_п'],
     ['½ year', '_1_2_year'],
     ['x\0y', 'x_y'],
-  ])('makes %j %j', (label, name) => {
+  ])('converts %j to %j', (label, name) => {
     expect(toUniqueIdentifiers([label])).toEqual([name])
   })
 
-  it('makes thousands of labels at random unique, short, and such as stay what they are', () => {
+  it('converts random labels to unique names of at most 63 bytes, and converts these names to themselves', () => {
     let state = 7
     const below = (end: number) => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -121,14 +121,14 @@ describe('identifiers', () => {
     }
   })
 
-  it('gives only lower-case identifiers that stay what they are', () => {
-    const letters = Array.from({ length: 0x3000 }, (_, code) => `x${String.fromCodePoint(code)}`)
-    const lasting = (name: string) => name === name.toLowerCase() && /^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name)
-    expect(toUniqueIdentifiers(letters).filter((name) => !lasting(name))).toEqual([])
+  it('returns lower-case letters, marks, digits and underscores only', () => {
+    const labels = Array.from({ length: 0x3000 }, (_, code) => `x${String.fromCodePoint(code)}`)
+    const isPlain = (name: string) => name === name.toLowerCase() && /^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name)
+    expect(toUniqueIdentifiers(labels).filter((name) => !isPlain(name))).toEqual([])
   })
 
-  it('takes no longer for a label of marks without end', () => {
-    const endless = `a${'\u0301\u0316'.repeat(2_000_000)}`
-    expect(toUniqueIdentifiers([endless, 'a'])).toEqual(['a', 'a_2'])
+  it('converts a label with millions of marks before the test times out', () => {
+    const label = `a${'\u0301\u0316'.repeat(2_000_000)}`
+    expect(toUniqueIdentifiers([label, 'a'])).toEqual(['a', 'a_2'])
   })
 })

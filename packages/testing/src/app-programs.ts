@@ -16,8 +16,8 @@ export function programEnvironment(): Record<string, string> {
 }
 
 /**
- * The file of one of the apps' programs, such as `identity/bin/serve.ts`: bundled, as people run it, where `npm test` has said
- * in SLUICE_TEST_BUILT where that is; its source otherwise.
+ * Returns the file of a program of the apps, such as `identity/bin/serve.ts`. Returns its bundle if `npm test` has set the
+ * folder of bundles in SLUICE_TEST_BUILT, otherwise its source.
  */
 function programFile(source: string): string {
   const built = process.env['SLUICE_TEST_BUILT']

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { expect, it } from '@jest/globals'
 
-// Together the two processes want more than half of all ports: without a reservation the same would be given hundreds of times.
+// The two processes request half of all ports. Without reservations, hundreds of ports would be returned twice.
 it('reserves a port against other processes until its own process ends', async () => {
   const reserveMany = `
     import { freePort } from ${JSON.stringify(new URL('./free-port.ts', import.meta.url).href)}

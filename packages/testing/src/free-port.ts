@@ -2,14 +2,14 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below 32768: outgoing connections borrow the ports above. */
+/** The first port. All ports are below 32768, because the system assigns higher ones to outgoing connections. */
 const first = 20_000
 const count = 6_000
 
 /**
- * A TCP port of the loopback address that nothing listens at, reserved until this process ends: a program may take seconds to start
- * before it listens, and other test files, in other processes, choose ports at the same time. A reservation is a listener at a second
- * port, `count` above, so the system drops it together with the process.
+ * Returns a free TCP port of the loopback address, and reserves it against other test processes until this process ends, because a
+ * program may take seconds until it listens. A reservation is a listener at a second port, `count` above, which the system closes
+ * together with the process.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -24,7 +24,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** A listener that keeps no process alive; undefined where the port is in use. */
+/** Returns a listener that does not keep the process alive, or undefined if the port is in use. */
 async function listenAt(port: number) {
   const server = createServer().unref()
   server.listen({ port, host: '127.0.0.1', exclusive: true })

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Asks until the answer is the expected one. Returns when the last question with another answer was asked, in milliseconds
- * after `since`: unlike the time of the first expected answer, it does not grow with the time that answers take.
+ * Repeats a request until its result is the expected one. Returns the start time of the last request with another result, in
+ * milliseconds after `since`. Unlike the time of the first expected result, it does not depend on how long a request takes.
  */
 export async function lastOtherAnswerMs<T>(ask: () => Promise<T>, expected: T, since = Date.now()): Promise<number> {
   for (let last = 0; ; await sleep(100)) {

@@ -12,19 +12,19 @@ import { AwsV4Signer } from 'aws4fetch'
 
 const proxy = '/usr/bin/swift-proxy-server'
 
-/** Why there is no OpenStack Swift here; undefined when there is. */
+/** Returns why OpenStack Swift cannot start here, or undefined if it can. */
 export const swiftMissing = (): string | undefined =>
   existsSync(proxy) && existsSync('/usr/bin/swift-object-server') && existsSync('/usr/bin/memcached')
     ? undefined
     : 'Debian’s swift-proxy, swift-object, swift-container, swift-account or memcached is not installed'
 
 export interface Swift extends AsyncDisposable {
-  /** Where it speaks the protocol of S3. */
+  /** The URL of its S3 API. */
   endpoint: string
   accessKey: string
   secretKey: string
   region: string
-  /** Stores an object; without bytes, a bucket. */
+  /** Stores an object, or creates a bucket if there are no bytes. */
   put(path: string, bytes?: Uint8Array, headers?: Record<string, string>): Promise<void>
   remove(path: string): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -32,7 +32,7 @@ export interface Swift extends AsyncDisposable {
 
 const [accessKey, secretKey, region] = ['test:tester', 'testing+secret/key', 'eu-west-1']
 
-/** An OpenStack Swift of its own on loopback ports, which speaks S3 and checks signatures; gone when it is disposed of. */
+/** Starts an OpenStack Swift with an S3 API on loopback ports, which checks signatures. Dispose of it to stop it. */
 export async function startSwift(): Promise<Swift> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
   const [web, object, container, account, memory] = await Promise.all(Array.from({ length: 5 }, freePort))
@@ -105,7 +105,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await closed
 }
 
-/** Tries every 0.1 s for two minutes. Throws the last error, at once when a server has ended. */
+/** Repeats a call every 0.1 s for two minutes. Throws the last error, and immediately if a server has ended. */
 async function untilDone(step: () => Promise<void>, runs: () => boolean): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {

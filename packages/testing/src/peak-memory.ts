@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
- * The most memory that this process has had so far, in bytes. On Linux by the kernel's count of this very program: what
- * `resourceUsage` says there may be that of the process that started it.
+ * Returns the peak memory of this process in bytes. On Linux, reads the kernel's count for this program, because
+ * `resourceUsage` may return the peak of the process that started it.
  */
 export function peakMemory(): number {
   const status = '/proc/self/status'

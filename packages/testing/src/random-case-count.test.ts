@@ -5,7 +5,7 @@ const variables = ['SLUICE_LONG', 'SLUICE_FUZZ_CASES', 'SLUICE_KILLS']
 const original = variables.map((name) => [name, process.env[name]] as const)
 const clear = () => variables.forEach((name) => delete process.env[name])
 
-describe('the number of draws', () => {
+describe('drawCount', () => {
   beforeEach(clear)
   afterEach(() => {
     clear()
@@ -14,13 +14,13 @@ describe('the number of draws', () => {
 
   const counts = { short: 40, long: 2_000 }
 
-  it('is small by default and large with SLUICE_LONG=1', () => {
+  it('returns the short count by default and the long count with SLUICE_LONG=1', () => {
     expect(drawCount(counts)).toBe(40)
     process.env['SLUICE_LONG'] = '1'
     expect(drawCount(counts)).toBe(2_000)
   })
 
-  it('is what the environment variable of the test says, with and without SLUICE_LONG', () => {
+  it('returns the value of the environment variable of the test, with and without SLUICE_LONG', () => {
     process.env['SLUICE_KILLS'] = '7'
     expect([drawCount(counts), drawCount({ ...counts, variable: 'SLUICE_KILLS' })]).toEqual([40, 7])
     process.env['SLUICE_LONG'] = '1'
@@ -28,7 +28,7 @@ describe('the number of draws', () => {
     expect([drawCount(counts), drawCount({ ...counts, variable: 'SLUICE_KILLS' })]).toEqual([3, 7])
   })
 
-  it.each(['0', '-1', '1.5', 'many'])('is not %s', (value) => {
+  it.each(['0', '-1', '1.5', 'many'])('throws for the value %s', (value) => {
     process.env['SLUICE_FUZZ_CASES'] = value
     expect(() => drawCount(counts)).toThrow(`SLUICE_FUZZ_CASES must be a positive integer, but is "${value}".`)
   })

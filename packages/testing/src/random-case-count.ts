@@ -10,7 +10,7 @@ interface DrawCounts {
   variable?: DrawVariable
 }
 
-/** Returns how many random cases a test draws. Throws when the environment variable holds no positive integer. */
+/** Returns how many random cases a test draws. Throws if the environment variable is not a positive integer. */
 export function drawCount({ short, long, variable = 'SLUICE_FUZZ_CASES' }: DrawCounts): number {
   const given = process.env[variable]
   if (!given) return process.env['SLUICE_LONG'] === '1' ? long : short

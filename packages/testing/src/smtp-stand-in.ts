@@ -8,7 +8,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 export interface ReceivedMail {
   from: string
   to: string[]
-  /** Came over TLS. */
+  /** Whether the mail was received over TLS. */
   secure: boolean
   user: string | undefined
   headers: Record<string, string>
@@ -23,7 +23,7 @@ export const smtpRefusal = (responseCode: number, message: string): Problem =>
   Object.assign(new Error(message), { responseCode })
 
 interface StandInOptions extends SMTPServerOptions {
-  /** Asked once a mail has come in. A problem refuses it. */
+  /** Called when a mail was received. If it returns a problem, the server refuses the mail. */
   answer?(mail: ReceivedMail): Promise<Problem | undefined>
 }
 
@@ -65,7 +65,7 @@ export async function startSmtp({ answer, ...options }: StandInOptions = {}) {
   }
 }
 
-/** A multipart/alternative message, taken apart by hand: what a mail program shows. */
+/** Parses a multipart/alternative message into its headers, text and HTML. */
 function parsed(raw: string): Pick<ReceivedMail, 'headers' | 'text' | 'html'> {
   const [head = '', ...rest] = raw.split('\r\n\r\n')
   const headers = headersOf(head)
@@ -100,7 +100,7 @@ function decoded(body: string, encoding = '7bit'): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }
 
-/** A certificate for this machine that nobody trusts, unless they are given it. */
+/** Creates a self-signed certificate for this machine. */
 export function selfSigned(): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-smtp-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
@@ -119,7 +119,7 @@ export function selfSigned(): { key: string; cert: string } {
     names,
   ]
   execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
-  const made = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+  const certificate = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
   rmSync(folder, { recursive: true })
-  return made
+  return certificate
 }

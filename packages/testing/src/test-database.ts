@@ -6,7 +6,7 @@ import { migrate } from '@sluice/database'
 import { Client } from 'pg'
 
 export type TestDatabase = AsyncDisposable & {
-  /** Connection string of a database that is this caller's alone, migrated, empty of rows. */
+  /** Connection string of a migrated database without rows that only this caller uses. */
   url: string
   /** Closes all connections and drops the database. */
   drop: () => Promise<void>
@@ -20,7 +20,7 @@ export type TemplateStep = {
 }
 
 type DatabaseContent = {
-  /** Folder of .sql files; an empty database without it. */
+  /** Folder of .sql files. Without it, the database is empty. */
   migrations?: string
   step?: TemplateStep
 }
@@ -39,7 +39,7 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   const keep = Boolean(process.env['SLUICE_KEEP_DATABASES'])
   const name = `${keep ? KEPT : CLONE}${randomBytes(9).toString('hex')}`
   await holdCloneLock(admin, name)
-  // Copying files: 15 ms with its two checkpoints, as fsync is off; writing the copy to the log takes 30 to 100 ms.
+  // Copying files takes 15 ms including two checkpoints, because fsync is off. Copying through the WAL takes 30 to 100 ms.
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
   await dropLeftOver(admin, name)
   const url = databaseUrl(server, name)
@@ -55,10 +55,10 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   return { url, drop, [Symbol.asyncDispose]: drop }
 }
 
-/** Milliseconds. A test that forgets a connection waits as long. */
+/** Milliseconds. If a test leaves a connection open, the drop of its database waits this long. */
 const disconnectTimeoutMs = 2_000
 
-/** A pool that is closing its connections fails its test when the server cuts them off. */
+/** Waits until all connections are closed, because a test fails if the server closes a connection before its pool does. */
 const waitForDisconnects = async (admin: Client, name: string): Promise<void> => {
   for (const end = Date.now() + disconnectTimeoutMs; Date.now() < end; await sleep(10)) {
     const { rowCount } = await admin.query('select from pg_stat_activity where datname = $1', [name])
@@ -67,11 +67,11 @@ const waitForDisconnects = async (admin: Client, name: string): Promise<void> =>
 }
 
 const CLONE = 'sluice_test_'
-/** Another prefix than that of clones, which the next run removes. */
+/** The prefix of kept databases. It differs from that of clones, which the next run removes. */
 const KEPT = 'sluice_kept_'
 const TEMPLATE = 'sluice_template_'
 
-/** Advisory locks of the two kinds; the second number is a hash of the database's name. */
+/** The first keys of advisory locks for clones and templates. The second key is a hash of the database's name. */
 const [CLONES, TEMPLATES] = [5_301, 5_302]
 
 const serverUrl = (): string => {
@@ -85,7 +85,7 @@ const serverUrl = (): string => {
 
 const connect = async (connectionString: string): Promise<Client> => {
   const client = new Client({ connectionString, application_name: 'sluice-test' })
-  // The server may stop before us when a run is interrupted; an unheard error event would end the process.
+  // The server may stop first when a run is interrupted. An unhandled error event would end this process.
   client.on('error', () => {})
   await client.connect()
   // A test that forgets to drop its database must not keep its process alive.
@@ -113,7 +113,7 @@ const templateOf = async (admin: Client, server: string, content: TemplateConten
 }
 
 /**
- * Uses another name until the template is complete, so that a killed builder leaves nothing that is taken for a template. Drops the
+ * Builds a template under another name until it is complete, so that a killed process leaves no incomplete template. Drops the
  * incomplete database if a migration or the step fails.
  */
 const build = async (admin: Client, server: string, content: TemplateContent, name: string): Promise<void> => {
@@ -147,7 +147,7 @@ const contentHash = ({ migrations, step }: TemplateContent): string => {
   return hash.digest('hex').slice(0, 20)
 }
 
-/** A clone is in use as long as its owner's session holds this lock; PostgreSQL lets go of it when the owner dies. */
+/** Marks a clone as used, as long as its owner's session holds this lock. PostgreSQL releases the lock when the owner exits. */
 const holdCloneLock = (admin: Client, name: string) =>
   admin.query('select pg_advisory_lock($1, hashtext($2))', [CLONES, name])
 

@@ -39,17 +39,17 @@ describe.each([
     expect(brokenContractRules(signatures)).toEqual([])
   })
 
-  it('answer what they take, and take back what they answer', () => {
+  it('have responses that accept all values of their bodies, and bodies that accept all values of their responses', () => {
     expect(brokenEchoRules(echoesOf(signatures))).toEqual([])
   })
 
-  it('have ids, paths and effects as the house has them', () => {
+  it('have ids, paths and effects that follow the rules of the project', () => {
     expect(brokenOperationRules(signatures)).toEqual([])
   })
 })
 
-/** Where a field that one operation takes is answered by others, to the other service above all. */
-const elsewhere = [
+/** Responses of other operations, often for the other service, with properties of a body. */
+const otherResponses = [
   ...[Client, ClientSummary, DeletedClient, DeletedClientSummary, SessionClient].map((response) => ({
     body: ClientBody,
     response,
@@ -59,17 +59,15 @@ const elsewhere = [
   { body: SchemaBody, response: ReferencedSchema },
 ]
 
-describe('what is answered in other places than the object itself', () => {
-  it('takes every value that the body of the object takes', () => {
-    const broken = brokenEchoRules(elsewhere).filter(
-      (sentence) => sentence.includes(' refuses what ') && /Body takes/.test(sentence),
-    )
+describe('a response of another operation with properties of a body', () => {
+  it('accepts every value that the body accepts', () => {
+    const broken = brokenEchoRules(otherResponses).filter((sentence) => /rejects a value of \w+Body:/.test(sentence))
     expect(broken).toEqual([])
   })
 })
 
-describe('the list of what is kept for other services', () => {
-  it('has every role that guards no operation, and no other', () => {
+describe('the list of roles for other services', () => {
+  it('contains exactly the roles that guard no operation', () => {
     const guarding = [...signaturesOf(identityOperations), ...signaturesOf(pipelineOperations)].flatMap(({ guard }) =>
       Array.isArray(guard) ? (guard as string[]) : [],
     )
@@ -79,12 +77,12 @@ describe('the list of what is kept for other services', () => {
 })
 
 describe('the modules', () => {
-  it('import only what the table allows', () => {
+  it('import only the packages that docs/architecture.md allows', () => {
     expect(brokenModuleRules(join(import.meta.dirname, '../../..'))).toEqual([])
   })
 })
 
-describe('the rules themselves', () => {
+describe('the rules for contracts and operations', () => {
   it('find an unbounded string or number, an open object and a secret in a response', () => {
     const signature = {
       id: 'things.read',
@@ -103,7 +101,7 @@ describe('the rules themselves', () => {
     expect(brokenContractRules([signature])).toHaveLength(4)
   })
 
-  it('find a response that refuses what the body takes, and a body that refuses what is answered', () => {
+  it('find a response that refuses a value of the body, and a body that refuses a value of the response', () => {
     const object = (title: string, code: object, more: object = {}) => ({
       title,
       type: 'object',
@@ -117,12 +115,12 @@ describe('the rules themselves', () => {
       { size: { enum: ['S', 'L'] } },
     )
     const broken = brokenEchoRules([{ body, response }])
-    expect(broken).toContainEqual('Thing/code refuses what ThingBody takes: "\\n"')
-    expect(broken).toContainEqual('ThingBody/size refuses what Thing answers: "L"')
+    expect(broken).toContainEqual('Thing/code rejects a value of ThingBody: "\\n"')
+    expect(broken).toContainEqual('ThingBody/size rejects a value of Thing: "L"')
     expect(brokenEchoRules([{ body: response, response }])).toEqual([])
   })
 
-  it('find a repeated id and a writing GET', () => {
+  it('find a repeated id and a GET operation with the effect write', () => {
     const signature = {
       id: 'things.read',
       summary: 'Read a thing',

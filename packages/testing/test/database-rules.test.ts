@@ -15,8 +15,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-describe('the rules of a database', () => {
-  it('find nothing in one that keeps them', async () => {
+describe('the rules for database schemas', () => {
+  it('find nothing in a schema that follows them', async () => {
     await sql.query(`
       create table a (id bigint primary key, n int, at timestamptz, constraint a_n_check check (n > 0));
       create table b (a bigint, x int, constraint b_a_fkey foreign key (a) references a (id));
@@ -24,7 +24,7 @@ describe('the rules of a database', () => {
     expect(await brokenDatabaseRules(database.url)).toEqual([])
   })
 
-  it('find foreign keys without an index that begins with them, and times without a zone', async () => {
+  it('find foreign keys without an index that starts with them, and timestamps without a time zone', async () => {
     await sql.query(`
       create table c (id int primary key, at timestamp);
       create table d (c int, x int, constraint d_c_fkey foreign key (c) references c (id));

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { safeDisplayName } from './texts.ts'
 import { isMailable, mailableAddress, renderEmail, senderAddress, smtpUrl } from '@sluice/mail'
 
-describe('a letter', () => {
-  it('shows as text whatever looks like markup, and leads where it says', () => {
+describe('renderEmail', () => {
+  it('escapes markup in paragraphs, labels and URLs', () => {
     const { html, text } = renderEmail({
       subject: '',
       paragraphs: ['<b>"Ada" & \'co\'</b>'],
@@ -17,38 +17,35 @@ describe('a letter', () => {
   })
 })
 
-describe('a name', () => {
-  it.each(['Ada', '  Ada   Lovelace ', 'A. B. Carter', 'ada@example.org', 'Ångström & Söhne'])(
-    '%s may be mentioned',
-    (name) => {
-      expect(safeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
-    },
-  )
+describe('safeDisplayName', () => {
+  it.each(['Ada', '  Ada   Lovelace ', 'A. B. Carter', 'ada@example.org', 'Ångström & Söhne'])('accepts %j', (name) => {
+    expect(safeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
+  })
   it.each(['evil.example', 'a/b', 'a:b', 'x'.repeat(81), '', '<b>', 'two\nlines', 'a@b/c', 'javascript:x'])(
-    '%j may not',
+    'rejects %j',
     (name) => {
       expect(safeDisplayName(name)).toBeUndefined()
     },
   )
 })
 
-describe('the settings of mail', () => {
-  const server = (text: string) => smtpUrl().parse(text)
-  it('name a server, with the usual ports, and a password as it is', () => {
-    expect(server('smtp://mail')).toEqual({
+describe('the mail settings', () => {
+  const parseSmtpUrl = (text: string) => smtpUrl().parse(text)
+  it('accept an SMTP URL, with default ports and a decoded password', () => {
+    expect(parseSmtpUrl('smtp://mail')).toEqual({
       host: 'mail',
       port: 587,
       secure: false,
       user: undefined,
       password: undefined,
     })
-    expect(server('smtps://u%40x:p%2Fw%25@mail.example.org')).toMatchObject({
+    expect(parseSmtpUrl('smtps://u%40x:p%2Fw%25@mail.example.org')).toMatchObject({
       port: 465,
       secure: true,
       user: 'u@x',
       password: 'p/w%',
     })
-    expect(server('smtp://[::1]:2525')).toMatchObject({ host: '::1', port: 2525 })
+    expect(parseSmtpUrl('smtp://[::1]:2525')).toMatchObject({ host: '::1', port: 2525 })
   })
 
   it.each([
@@ -59,25 +56,27 @@ describe('the settings of mail', () => {
     'smtp://mail/path',
     'smtp://mail?tls=no',
     'smtp://u:%zz@mail',
-  ])('%s is none', (text) => {
-    expect(() => server(text)).toThrow(/must|written/)
+  ])('reject the SMTP URL %s', (text) => {
+    expect(() => parseSmtpUrl(text)).toThrow(/must|written/)
   })
 
-  it('name a sender', () => {
-    const from = (text: string) => senderAddress().parse(text)
-    expect(from('no-reply@example.org')).toEqual({ name: '', address: 'no-reply@example.org' })
-    expect(from('Example Data <no-reply@example.org>')).toEqual({
+  it('accept one sender address, with or without a name', () => {
+    const parseSender = (text: string) => senderAddress().parse(text)
+    expect(parseSender('no-reply@example.org')).toEqual({ name: '', address: 'no-reply@example.org' })
+    expect(parseSender('Example Data <no-reply@example.org>')).toEqual({
       name: 'Example Data',
       address: 'no-reply@example.org',
     })
     for (const wrong of ['nobody', 'a@b, c@d', 'A <a@b> <c@d>', '"A" <a@b c>', 'A\r\nBcc: x <a@b>'])
-      expect(() => from(wrong)).toThrow('must be an address')
+      expect(() => parseSender(wrong)).toThrow('must be an address')
   })
+})
 
-  it('know an address that mail can be sent to', () => {
-    for (const fine of ['a@example.org', "o'brien+x@mail.example.org"])
-      expect([fine, isMailable(fine)]).toEqual([fine, true])
-    for (const not of [
+describe('a recipient address', () => {
+  it('is mailable if it is a single plain address', () => {
+    for (const valid of ['a@example.org', "o'brien+x@mail.example.org"])
+      expect([valid, isMailable(valid)]).toEqual([valid, true])
+    for (const invalid of [
       'a',
       'a@',
       '@b',
@@ -90,10 +89,10 @@ describe('the settings of mail', () => {
       'a@[1.2.3.4]',
       `${'a'.repeat(65)}@b`,
     ])
-      expect([not, isMailable(not)]).toEqual([not, false])
+      expect([invalid, isMailable(invalid)]).toEqual([invalid, false])
   })
 
-  it('turn an international domain into ASCII', () => {
+  it('is converted to an ASCII domain, and rejected if it has no ASCII form', () => {
     for (const [written, sent] of [
       ['a@Example.org', 'a@Example.org'],
       ['a@127.1', 'a@127.1'],

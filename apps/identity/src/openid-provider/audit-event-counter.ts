@@ -44,13 +44,13 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
 
   function add(entry: TallyEntry): void {
     const key = JSON.stringify([entry.operation, entry.application, entry.proven, entry.user, entry.outcome])
-    const known = entries.get(key)
-    if (!known && entries.size >= maxEntries && entry.application !== '') return add({ ...entry, application: '' })
-    if (!known) return void entries.set(key, entry)
-    known.count += entry.count
-    if (entry.from < known.from) known.from = entry.from
-    if (entry.until > known.until) known.until = entry.until
-    for (const address of entry.addresses) if (known.addresses.size < maxAddresses) known.addresses.add(address)
+    const existing = entries.get(key)
+    if (!existing && entries.size >= maxEntries && entry.application !== '') return add({ ...entry, application: '' })
+    if (!existing) return void entries.set(key, entry)
+    existing.count += entry.count
+    if (entry.from < existing.from) existing.from = entry.from
+    if (entry.until > existing.until) existing.until = entry.until
+    for (const address of entry.addresses) if (existing.addresses.size < maxAddresses) existing.addresses.add(address)
   }
 
   const scheduleFlush = () => {

@@ -21,7 +21,7 @@ type ProviderFailure = errors.OIDCProviderError
  * audit plain refreshes, because the audit log already has their sign-in.
  */
 export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
-  const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
+  const audit = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
     const { client } = ctx.oidc
     if (!client) return
     recordAudit(db, {
@@ -34,7 +34,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
       details,
     }).catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
   }
-  const refused = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
+  const countRefusal = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({
       operation,
@@ -58,27 +58,27 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
       const address = readAddress(ctx)
       tally.count({ operation: 'oidc.clientCredentials', application: client.clientId, proven: true, address })
     } else if (params['grant_type'] === 'authorization_code' && code)
-      note(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes] })
+      audit(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes] })
   })
   provider.on('authorization.success', (ctx) => {
     const { client, entities, session } = ctx.oidc
     // A sign-in with an interaction already has an audit row.
     if (entities.Interaction || !client || session?.accountId === undefined) return
-    const who = { application: client.clientId, proven: true, user: session.accountId, address: readAddress(ctx) }
-    tally.count({ operation: 'oidc.silentSignIn', ...who })
+    const event = { application: client.clientId, proven: true, user: session.accountId, address: readAddress(ctx) }
+    tally.count({ operation: 'oidc.silentSignIn', ...event })
   })
-  provider.on('grant.error', refused)
-  provider.on('revocation.error', refused)
+  provider.on('grant.error', countRefusal)
+  provider.on('revocation.error', countRefusal)
   provider.on('introspection.error', (ctx, error) => {
     // introspect-jwt.ts answers these requests.
-    if (error.error !== unsupportedTokenType) refused(ctx, error)
+    if (error.error !== unsupportedTokenType) countRefusal(ctx, error)
   })
   provider.on('grant.revoked', (ctx) => {
     const { route, entities, params = {} } = ctx.oidc
     const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode
-    if (route === 'revocation') note(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
+    if (route === 'revocation') audit(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
     if (route === 'token')
-      note(ctx, 'oidc.reuse', token?.accountId ?? findReplayedTokenUser(ctx), { grantType: params['grant_type'] })
+      audit(ctx, 'oidc.reuse', token?.accountId ?? findReplayedTokenUser(ctx), { grantType: params['grant_type'] })
   })
 }
 
@@ -88,6 +88,6 @@ const readAddress = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip
 function readClaimedClientId({ oidc, headers }: KoaContextWithOIDC): string {
   const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
   const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')
-  const given = oidc.client?.clientId ?? oidc.params?.['client_id'] ?? name
-  return typeof given === 'string' ? given : ''
+  const clientId = oidc.client?.clientId ?? oidc.params?.['client_id'] ?? name
+  return typeof clientId === 'string' ? clientId : ''
 }

@@ -79,8 +79,8 @@ function overrideClientChecks(provider: Provider, db: Kysely<DB>): void {
 function isPageOfOrigins(uri: string, registered: readonly string[]): boolean {
   if (!URL.canParse(uri)) return false
   const { origin, username, password, hash, href } = new URL(uri)
-  const plain = !username && !password && !hash && href === uri
-  return plain && registered.some((known) => new URL(known).origin === origin)
+  const isPlain = !username && !password && !hash && href === uri
+  return isPlain && registered.some((redirectUri) => new URL(redirectUri).origin === origin)
 }
 
 /** Returns why oidc-provider rejects the metadata of an application; undefined if it accepts them. */

@@ -33,8 +33,8 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
 
   const networkOf = (address: string): PendingLogins => {
     const key = toNetworkPrefix(address)
-    const known = networks.get(key)
-    if (known && Date.now() - known.since < within) return known
+    const existing = networks.get(key)
+    if (existing && Date.now() - existing.since < within) return existing
     networks.delete(key)
     if (networks.size >= maxNetworks) networks.delete(networks.keys().next().value!)
     const network = { count: 0, since: Date.now() }

@@ -18,13 +18,13 @@ export function endSignedInSession(
     const { rows } = await sql<{ user: string; client: string }>`
       select u.uid as user, s.client from sessions s join users u on u.id = s.user_id
       where s.uid = ${session} and s.ended_at is null for update of s`.execute(trx)
-    const [open] = rows
-    if (!open) return
+    const [openSession] = rows
+    if (!openSession) return
     await endSession(trx, session, 'SIGNED_OUT')
     await recordAudit(trx, {
       operation: 'oidc.signOut',
-      actor: open.user,
-      client: open.client,
+      actor: openSession.user,
+      client: openSession.client,
       object: session,
       requestId: ctx?.response.get('x-request-id') ?? '',
       address: (ctx?.req as Request | undefined)?.ip ?? '',
@@ -41,21 +41,23 @@ export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> 
   await next()
   const { oidc } = ctx as unknown as Partial<KoaContextWithOIDC>
   if (oidc?.route !== 'end_session' || ctx.status !== 200 || !oidc.session || oidc.session.accountId) return
-  const { post_logout_redirect_uri: back, state } = oidc.params ?? {}
+  const { post_logout_redirect_uri: redirectUri, state } = oidc.params ?? {}
   ctx.remove('content-security-policy')
-  ctx.redirect(typeof back === 'string' ? addState(back, state) : oidc.urlFor('end_session_success'))
+  ctx.redirect(typeof redirectUri === 'string' ? addState(redirectUri, state) : oidc.urlFor('end_session_success'))
   ctx.status = 303
 }
 
 /** Shows the confirmation of a sign-out. Skips the confirmation if the application sends an ID token of this user. */
 export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   const { session, client, entities, provider, params = {} } = ctx.oidc
-  const back = params['post_logout_redirect_uri'] as string | undefined
+  const redirectUri = params['post_logout_redirect_uri'] as string | undefined
   const hint = entities.IdTokenHint?.payload as { sub?: string } | undefined
   if (session?.accountId && hint?.sub === session.accountId) {
     await session.destroy()
     ctx.cookies.set(provider.cookieName('session'), null)
-    ctx.redirect(back === undefined ? ctx.oidc.urlFor('end_session_success') : addState(back, params['state']))
+    const target =
+      redirectUri === undefined ? ctx.oidc.urlFor('end_session_success') : addState(redirectUri, params['state'])
+    ctx.redirect(target)
     ctx.status = 303
     return
   }
@@ -65,7 +67,7 @@ export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
     hidden: { xsrf: String(session?.state?.['secret']) },
     ...(client?.clientName && { application: client.clientName }),
   })
-  sendProviderPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
+  sendProviderPage(ctx, page, redirectUri === undefined ? [] : [new URL(redirectUri).origin])
 }
 
 /** Returns the application's redirect URI with the `state` that the application sent. */

@@ -10,14 +10,14 @@ it.each([
   ['Straße', 'STRASSE'],
   ['e\u0301va', 'éva'],
   ['ΣΟΦΟΣ', 'σοφος'],
-  // Cyrillic, Greek, Armenian and Latin letters that look like others.
+  // Cyrillic, Greek, Armenian and Latin letters that look like Latin letters.
   ['сосо', 'coco'],
   ['аdmin', 'admin'],
   ['ονου', 'ovou'],
   ['օհս', 'ohu'],
   ['İstanbul', 'istanbul'],
   ['ıstanbul', 'istanbul'],
-  // Small capitals, phonetic letters, clicks, and scripts whose letters are like Latin capitals.
+  // Small capitals, phonetic letters, click letters, and scripts with letters that look like Latin capitals.
   ['ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ', 'abcdefghijklmnopqrstuvwyz'],
   ['ꜱᴜᴘᴘᴏʀᴛ', 'support'],
   ['ǀuǁaby', 'lullaby'],
@@ -34,11 +34,11 @@ it.each([
   ['o\ua78cneill', "o'neill"],
   ['o`neill', "o'neill"],
   ['a|b', 'alb'],
-])('%s and %s are one username', (a, b) => {
+])('%s and %s count as the same username', (a, b) => {
   expect(toSkeleton(a)).toBe(toSkeleton(b))
 })
 
-it('keeps a username as it was typed, composed', () => {
+it('a username keeps its case, and is composed (NFC)', () => {
   expect(parseUsername('E\u0301va.Müller+1@example.org')).toBe('Éva.Müller+1@example.org')
 })
 
@@ -51,8 +51,8 @@ it.each([
   "o'neill oneill",
   'jean-luc jeanluc',
   'ꭰꭱꭲ ᏣᎳᎩ',
-])('tells apart what people can: %s', (two) => {
-  const [a, b] = two.split(' ')
+])('usernames that people can distinguish count as different: %s', (pair) => {
+  const [a, b] = pair.split(' ')
   expect(toSkeleton(a!)).not.toBe(toSkeleton(b!))
 })
 
@@ -77,7 +77,7 @@ it.each([
   'O\u2019Neill',
   'Col·lell',
   'ada.l-1_x@example.org',
-])('takes %s', (username) => expect(parseUsername(username)).toBe(username.normalize('NFC')))
+])('the username %s is accepted', (username) => expect(parseUsername(username)).toBe(username.normalize('NFC')))
 
 it.each([
   ['Latin with one Cyrillic letter', 'аdmin'],
@@ -85,19 +85,19 @@ it.each([
   ['Latin with Arabic digits', 'a١'],
   ['Hebrew with Latin', 'אdmin'],
   ['Hangul with Kana', '김さん'],
-  ['a script that nobody writes any more', 'ᚠᚢᚦ'],
+  ['a historic script', 'ᚠᚢᚦ'],
   ['an invisible character', 'ad\u200bmin'],
-  ['a change of direction', '\u202enimda'],
+  ['a bidirectional control character', '\u202enimda'],
   ['a space', 'ad min'],
   ['a line break', 'ad\nmin'],
   ['small capitals', 'ꜱᴜᴘᴘᴏʀᴛ'],
-  ['small capitals of phonetics', 'ʜɪʟ'],
-  ['a click', 'ǀena'],
-  ['a letter of phonetics', 'ꭎna'],
+  ['phonetic small capitals', 'ʜɪʟ'],
+  ['a click letter', 'ǀena'],
+  ['a phonetic letter', 'ꭎna'],
   ['a symbol', 'a∣b'],
-  ['an accent of its own', 'o´neill'],
+  ['a separate accent', 'o´neill'],
   ['an emoji', 'ada😀'],
-  ['a private letter', '\ue000admin'],
-])('refuses %s', (_what, username) => {
+  ['a private-use character', '\ue000admin'],
+])('a username with %s is refused', (_what, username) => {
   expect(() => parseUsername(username)).toThrow(/A username/)
 })

@@ -7,10 +7,10 @@ import { sendQueuedMails } from '../../src/email/send-queued-mails.ts'
 import { answerPasswordReset } from '../../src/sign-in/password/password-reset-requests.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 
-export const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
+export const sender = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
 
-/** A server of mail on this machine, which wants nobody to sign in unless told otherwise. */
-export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
+/** The settings of an SMTP server on this machine, without credentials by default. */
+export const localServer = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
   host: '127.0.0.1',
   port,
   secure: false,
@@ -21,12 +21,16 @@ export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => 
 
 type Send = ReturnType<typeof createSmtpSender>
 
-/** A service for all tests of a file, whose mails are posted when a test says so, and to servers of its own. */
-export function posting() {
+/** Starts a service for all tests of a file. A test sends its queued mails, and starts the SMTP server, itself. */
+export function startMailService() {
   let service: Service
   let admin: Awaited<ReturnType<Service['as']>>
   beforeAll(async () => {
-    service = await startService({ SMTP_URL: at(1), MAIL_FROM: from, IDENTITY_PUBLIC_URL: 'https://id.example.org' })
+    service = await startService({
+      SMTP_URL: localServer(1),
+      MAIL_FROM: sender,
+      IDENTITY_PUBLIC_URL: 'https://id.example.org',
+    })
     admin = await service.as(['ROLE_MANAGE_USER'])
   })
   afterAll(() => service?.stop())
@@ -36,7 +40,7 @@ export function posting() {
   afterEach(() => Promise.all(open.splice(0).map((one) => one.stop())))
 
   const lines: string[] = []
-  const parts = (send: Send, db = service.db) => ({
+  const senderDependencies = (send: Send, db = service.db) => ({
     db,
     config: service.config,
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
@@ -50,20 +54,20 @@ export function posting() {
     get admin() {
       return admin
     },
-    /** Started for the test that asks for it. */
+    /** Starts an SMTP server, which stops after the test. */
     async server(options: Parameters<typeof startSmtp>[0] = {}) {
       const started = await startSmtp(options)
       open.push(started)
       return started
     },
-    /** What was logged while mails were posted. */
+    /** The log lines of the sending of mails. */
     lines,
-    parts,
+    senderDependencies,
     post: (port: number, more: Partial<Parameters<typeof createSmtpSender>[0]> = {}) =>
-      sendQueuedMails(parts(createSmtpSender({ server: at(port), from, ...more }))),
+      sendQueuedMails(senderDependencies(createSmtpSender({ server: localServer(port), from: sender, ...more }))),
     invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
     mails: async () => (await admin.get('/mails').expect(200)).body,
-    /** What waits is to be tried now. */
+    /** Makes all queued mails due now. */
     due: () => sql`update mails set next_try_at = now() where state = 'QUEUED'`.execute(service.db),
   }
 }

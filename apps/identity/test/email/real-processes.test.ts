@@ -17,15 +17,15 @@ let database: TestDatabase
 let connection: DatabaseConnection<DB>
 let mailbox: Awaited<ReturnType<typeof startSmtp>>
 let env: NodeJS.ProcessEnv
-/** What the server does before it says yes to a mail. */
-let before: (mail: ReceivedMail) => Promise<void> = async () => {}
+/** Runs before the SMTP server accepts a mail. */
+let beforeAccepting: (mail: ReceivedMail) => Promise<void> = async () => {}
 const started: ChildProcess[] = []
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
   connection = connect<DB>(database.url, { name: 'identity-test' })
   mailbox = await startSmtp({
     async answer(mail) {
-      await before(mail)
+      await beforeAccepting(mail)
       return undefined
     },
   })
@@ -81,7 +81,7 @@ async function serve() {
 
 async function until(met: () => Promise<boolean>, output = () => ''): Promise<void> {
   for (const end = Date.now() + 240_000; !(await met()); await sleep(50))
-    if (Date.now() > end) throw new Error(`It did not come to that.\n${output()}`)
+    if (Date.now() > end) throw new Error(`The condition was not met in 240 seconds.\n${output()}`)
 }
 
 const states = async () =>
@@ -118,31 +118,31 @@ it('the service mails invitations and password resets at once', async () => {
 it('another process sends the mail of a killed process with the same message id', async () => {
   await sql`delete from mails`.execute(connection.db)
   const earlier = mailbox.received.length
-  const taken: ReceivedMail[] = []
+  const accepted: ReceivedMail[] = []
   const killed = Promise.withResolvers<void>()
-  before = async (mail) => {
-    taken.push(mail)
-    // Taken, but the process that sent it never hears of it.
-    if (taken.length === 1) await killed.promise
+  beforeAccepting = async (mail) => {
+    accepted.push(mail)
+    // The sending process is killed before it receives the response for the first mail.
+    if (accepted.length === 1) await killed.promise
   }
   const first = await serve()
   await first.invite()
-  await until(async () => taken.length === 1, first.output)
+  await until(async () => accepted.length === 1, first.output)
   first.child.kill('SIGKILL')
   await first.code
   killed.resolve()
   expect(await states()).toEqual(['QUEUED'])
 
   const second = await serve()
-  // It sends what comes, and leaves alone what somebody else may still be sending.
+  // The second process sends new mails, but not a mail that another process may still be sending.
   await second.invite()
   await until(async () => (await states())[1] === 'SENT', second.output)
-  expect(taken).toHaveLength(2)
-  // The five minutes are over in which the first one might still have been at it.
+  expect(accepted).toHaveLength(2)
+  // Simulates the end of the five minutes in which the first process might still be sending.
   await sql`update mails set next_try_at = now()`.execute(connection.db)
   await until(async () => (await states())[0] === 'SENT', second.output)
-  const [lost, other, again] = taken.map(({ headers }) => headers['message-id'])
-  expect([taken.length, again]).toEqual([3, lost])
+  const [lost, other, resent] = accepted.map(({ headers }) => headers['message-id'])
+  expect([accepted.length, resent]).toEqual([3, lost])
   expect(other).not.toBe(lost)
   second.child.kill('SIGTERM')
   expect(await second.code).toBe(0)

@@ -7,10 +7,10 @@ import type { DB } from '../../src/database.ts'
 import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
 import { claimMails, startMailSender, sendQueuedMails } from '../../src/email/send-queued-mails.ts'
 import { tokenIn } from '../mailed-links.ts'
-import { at, from, posting } from './mail-service-setup.ts'
+import { localServer, sender, startMailService } from './mail-service-setup.ts'
 
-const scene = posting()
-const { server, lines, parts, post, invite, mails, due } = scene
+const setup = startMailService()
+const { server, lines, senderDependencies, post, invite, mails, due } = setup
 
 describe('a queued mail', () => {
   it('is delivered once with the link, to its recipient only', async () => {
@@ -23,7 +23,7 @@ describe('a queued mail', () => {
 
     expect(received).toHaveLength(1)
     const { headers, text, html, ...envelope } = received[0]!
-    expect(envelope).toMatchObject({ from: from.address, to: [invited.email] })
+    expect(envelope).toMatchObject({ from: sender.address, to: [invited.email] })
     const [mail] = await mails()
     expect(headers).toMatchObject({
       from: '"Sluice, at Example" <no-reply@example.org>',
@@ -39,26 +39,26 @@ describe('a queued mail', () => {
     expect(text).toContain(invited.username)
 
     expect(mail).toMatchObject({ state: 'SENT', attempts: 1, finished: expect.any(String) })
-    expect((await scene.admin.get(`/mails/${mail.id}`).expect(200)).body).not.toHaveProperty('text')
-    expect((await sql<{ body: string | null }>`select body from mails`.execute(scene.service.db)).rows).toEqual([
+    expect((await setup.admin.get(`/mails/${mail.id}`).expect(200)).body).not.toHaveProperty('text')
+    expect((await sql<{ body: string | null }>`select body from mails`.execute(setup.service.db)).rows).toEqual([
       { body: null },
     ])
     const accepted = { token: tokenIn(text), password: 'otters-juggle-17-plums' }
-    await scene.service.http.post('/api/v1/auth/accept-invitation').send(accepted).expect(204)
+    await setup.service.http.post('/api/v1/auth/accept-invitation').send(accepted).expect(204)
   })
 
   it('is retried with growing delays while the server is down', async () => {
-    const gone = await startSmtp()
-    await gone.stop()
+    const stoppedServer = await startSmtp()
+    await stoppedServer.stop()
     await invite()
     const waits: number[] = []
     for (let tries = 0; tries < 3; tries++) {
       await due()
-      await post(gone.port)
+      await post(stoppedServer.port)
       const { rows } = await sql<{ wait: number }>`
-        select extract(epoch from next_try_at - now())::float8 as wait from mails`.execute(scene.service.db)
+        select extract(epoch from next_try_at - now())::float8 as wait from mails`.execute(setup.service.db)
       waits.push(rows[0]!.wait)
-      expect(await post(gone.port)).toBe(false)
+      expect(await post(stoppedServer.port)).toBe(false)
     }
     for (const [tries, wait] of waits.entries()) {
       expect(wait).toBeGreaterThan(30 * 2 ** tries * 0.7)
@@ -104,17 +104,17 @@ describe('a queued mail', () => {
   })
 
   it('never shows its link in the reason or the log', async () => {
-    let said = ''
+    let sentToken = ''
     const { port } = await server({
-      answer: async ({ text }) => smtpRefusal(554, `refused: ${(said = tokenIn(text))} in\r\nsubject: x`),
+      answer: async ({ text }) => smtpRefusal(554, `refused: ${(sentToken = tokenIn(text))} in\r\nsubject: x`),
     })
     await invite()
     await post(port)
     const [{ reason }] = await mails()
     expect(reason).toContain('refused: [link] in')
     expect(reason).not.toMatch(/[\r\n]/)
-    expect(said).toMatch(/^sll_/)
-    expect([...lines, ...scene.service.lines].join('\n')).not.toContain(said)
+    expect(sentToken).toMatch(/^sll_/)
+    expect([...lines, ...setup.service.lines].join('\n')).not.toContain(sentToken)
   })
 
   it('times out if the server does not answer', async () => {
@@ -127,17 +127,17 @@ describe('a queued mail', () => {
   it('fails after its link has expired or after a day, and keeps the last reason', async () => {
     await invite()
     await post(1)
-    await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(scene.service.db)
+    await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(setup.service.db)
     await post(1)
     expect(await mails()).toMatchObject([
       { state: 'FAILED', reason: expect.stringContaining('Gave up. Last error: connect') },
     ])
     await invite()
-    await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(scene.service.db)
-    await runMaintenanceOnce(scene.service.db)
+    await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(setup.service.db)
+    await runMaintenanceOnce(setup.service.db)
     expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Gave up: no process picked it up in time.' })
-    await sql`update mails set created_at = now() - interval '31 days'`.execute(scene.service.db)
-    await runMaintenanceOnce(scene.service.db)
+    await sql`update mails set created_at = now() - interval '31 days'`.execute(setup.service.db)
+    await runMaintenanceOnce(setup.service.db)
     expect(await mails()).toEqual([])
   })
 
@@ -145,31 +145,31 @@ describe('a queued mail', () => {
     const [stuck, slow] = [await invite(), await invite()]
     await sql`
       create function refuse_mark() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`.execute(
-      scene.service.db,
+      setup.service.db,
     )
     await sql`
       create trigger stuck before update of finished_at on mails for each row
       when (new.state = 'SENT' and new.recipient = ${sql.lit(stuck.email)}) execute function refuse_mark()`.execute(
-      scene.service.db,
+      setup.service.db,
     )
     try {
       const send = async ({ recipient }: { recipient: string }) => {
         if (recipient === slow.email) await new Promise((resolve) => setTimeout(resolve, 300))
       }
-      await expect(sendQueuedMails(parts(send as ReturnType<typeof createSmtpSender>))).rejects.toThrow(
+      await expect(sendQueuedMails(senderDependencies(send as ReturnType<typeof createSmtpSender>))).rejects.toThrow(
         'the disk is full',
       )
       expect((await mails()).find(({ recipient }: { recipient: string }) => recipient === slow.email).state).toBe(
         'SENT',
       )
     } finally {
-      await sql`drop function refuse_mark cascade`.execute(scene.service.db)
+      await sql`drop function refuse_mark cascade`.execute(setup.service.db)
     }
   })
 
   it('is sealed in the outbox', async () => {
     await invite()
-    const { rows } = await sql<{ body: string }>`select body from mails`.execute(scene.service.db)
+    const { rows } = await sql<{ body: string }>`select body from mails`.execute(setup.service.db)
     expect(rows[0]!.body).toMatch(/^test\.[\w-]+\.[\w-]+$/)
   })
 })
@@ -180,11 +180,11 @@ describe('concurrent mail processes', () => {
     const many = 24
     for (let at = 0; at < many; at++) await invite()
     const pools = Array.from({ length: 4 }, () =>
-      connect<DB>(scene.service.config.IDENTITY_DATABASE_URL, { name: 'post', max: 3 }),
+      connect<DB>(setup.service.config.IDENTITY_DATABASE_URL, { name: 'post', max: 3 }),
     )
-    const send = createSmtpSender({ server: at(port), from })
+    const send = createSmtpSender({ server: localServer(port), from: sender })
     const work = pools.map(async ({ db }) => {
-      while (await sendQueuedMails(parts(send, db)));
+      while (await sendQueuedMails(senderDependencies(send, db)));
     })
     await Promise.all(work)
     await Promise.all(pools.map(({ db }) => db.destroy()))
@@ -195,7 +195,7 @@ describe('concurrent mail processes', () => {
   it('resend a mail of a lost process with the same message id', async () => {
     const { received, port } = await server()
     await invite()
-    const [lost] = await claimMails(scene.service.db, 1)
+    const [lost] = await claimMails(setup.service.db, 1)
     expect(await post(port)).toBe(false)
     await due()
     expect(await post(port)).toBe(true)
@@ -203,19 +203,21 @@ describe('concurrent mail processes', () => {
   })
 
   it('finish the running sends when they stop', async () => {
-    let arrived: () => void
-    const under = new Promise<void>((resolve) => (arrived = resolve))
+    let resolveStarted: () => void
+    const sendStarted = new Promise<void>((resolve) => (resolveStarted = resolve))
     const { received, port } = await server({
       async answer() {
-        arrived()
+        resolveStarted()
         await new Promise((resolve) => setTimeout(resolve, 700))
         return undefined
       },
     })
     await invite()
-    const posting = startMailSender(parts(createSmtpSender({ server: at(port), from })))
-    await under
-    await posting.stop()
+    const mailSender = startMailSender(
+      senderDependencies(createSmtpSender({ server: localServer(port), from: sender })),
+    )
+    await sendStarted
+    await mailSender.stop()
     expect(received).toHaveLength(1)
     expect(await mails()).toMatchObject([{ state: 'SENT' }])
   })

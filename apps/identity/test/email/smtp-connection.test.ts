@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { smtpRefusal, selfSigned } from '@sluice/testing/smtp'
-import { at, posting } from './mail-service-setup.ts'
+import { localServer, startMailService } from './mail-service-setup.ts'
 
-const { server, post, invite, mails, due } = posting()
+const { server, post, invite, mails, due } = startMailService()
 
 describe('the SMTP connection', () => {
   const certificate = selfSigned()
@@ -20,25 +20,25 @@ describe('the SMTP connection', () => {
   it('uses TLS from the start with smtps', async () => {
     const { received, port } = await server({ ...certificate, secure: true })
     await invite()
-    await post(port, { server: at(port, { secure: true }), ca: certificate.cert })
+    await post(port, { server: localServer(port, { secure: true }), ca: certificate.cert })
     expect(received).toMatchObject([{ secure: true }])
   })
 
   it('sends credentials only over an encrypted or local connection', async () => {
-    const tried: unknown[] = []
+    const passwords: unknown[] = []
     const { received, port } = await server({
       allowInsecureAuth: true,
       onAuth(auth, _session, done) {
-        tried.push(auth.password)
+        passwords.push(auth.password)
         if (auth.password === 'right') done(null, { user: auth.username })
         else done(smtpRefusal(535, 'wrong password'))
       },
     })
-    const as = (password: string, host = '127.0.0.1') => ({ server: at(port, { host, user: 'us', password }) })
+    const as = (password: string, host = '127.0.0.1') => ({ server: localServer(port, { host, user: 'us', password }) })
     await invite()
-    // Another name of this machine, which is not known for one.
+    // This address also leads to this machine, but does not count as local.
     await post(port, as('right', '0.0.0.0'))
-    expect(tried).toEqual([])
+    expect(passwords).toEqual([])
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('STARTTLS') }])
     await due()
     await post(port, as('wrong'))

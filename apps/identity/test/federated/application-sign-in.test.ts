@@ -4,7 +4,12 @@ import { sql } from 'kysely'
 import type { Service } from '../app-under-test.ts'
 import { relyingParty } from '../openid-provider/relying-party.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
-import { configOf, followed, ssoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
+import {
+  insertProviderConfig,
+  followRedirect,
+  createSsoUser,
+  startServiceBesideProviders,
+} from './federated-sign-in-setup.ts'
 
 let service: Service
 let provider: TestProvider
@@ -13,30 +18,30 @@ beforeAll(async () => {
   service = await startServiceBesideProviders()
   provider = await startTestProvider()
   party = await relyingParty(service)
-  await configOf(service, party.organisation, provider.issuer)
+  await insertProviderConfig(service, party.organisation, provider.issuer)
 })
 afterAll(async () => {
   await provider.stop()
   await service.stop()
 })
 
-/** From an application over our sign-in page to the provider, and back to our pages. */
-async function toTheProviderAndBack() {
+/** Starts a sign-in to an application, follows the link to the provider, and returns to Sluice. */
+async function signInAtProvider() {
   const { url, finish } = await party.begin()
   const browser = party.browser()
   const page = await browser.open(url)
   const [, link = ''] = /href="([^"]*\/auth\/sso\/[^"]*)"/.exec(page.html) ?? []
   const atProvider = await browser.open(link.replaceAll('&amp;', '&'))
   expect(atProvider.url.origin).toBe(provider.issuer)
-  return { browser, finish, page: await browser.open(await followed(atProvider.url.href)) }
+  return { browser, finish, page: await browser.open(await followRedirect(atProvider.url.href)) }
 }
 
 it('signs users in to an application through the provider of their organisation', async () => {
   provider.person = { sub: 'grace' }
-  const user = await ssoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
-  const { browser, finish, page } = await toTheProviderAndBack()
-  const back = page.html.includes('value="allow"') ? await browser.submit(page, { decision: 'allow' }) : page
-  const tokens = await finish(back)
+  const user = await createSsoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
+  const { browser, finish, page } = await signInAtProvider()
+  const callback = page.html.includes('value="allow"') ? await browser.submit(page, { decision: 'allow' }) : page
+  const tokens = await finish(callback)
   expect(decodeJwt(tokens.id_token!).sub).toBe(user.uid)
   const { rows } = await sql`
     select from sessions s join users u on u.id = s.user_id where u.uid = ${user.uid} and s.ended_at is null`.execute(
@@ -47,7 +52,7 @@ it('signs users in to an application through the provider of their organisation'
 
 it('returns to the sign-in page with an error when the provider authenticates an unknown user', async () => {
   provider.person = { sub: 'nobody' }
-  const { page } = await toTheProviderAndBack()
+  const { page } = await signInAtProvider()
   expect([page.status, page.url.pathname]).toEqual([401, expect.stringMatching(/^\/interaction\/[\w-]+\/federated$/)])
   expect(page.html).toContain('name="password"')
 })

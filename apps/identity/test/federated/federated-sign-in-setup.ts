@@ -7,7 +7,7 @@ import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'
 import { registered, type TestProvider } from './test-provider.ts'
 
-/** The service, which may ask providers on this machine. */
+/** Starts the service and allows requests to providers on this machine. */
 export const startServiceBesideProviders = () =>
   startService({ OUTGOING_ALLOWED: outgoingAllowed().parse('127.0.0.1') })
 
@@ -16,15 +16,15 @@ interface At {
   clientId?: string
 }
 
-/** A client whose users sign in at `issuer`, and its code. */
-export async function clientOf(service: Service, issuer: string, at: At = {}) {
+/** Creates a client whose users sign in at `issuer`. */
+export async function createClientAt(service: Service, issuer: string, at: At = {}) {
   const { code } = clientBody()
   const client = await service.client({ code })
-  return { client, code, config: await configOf(service, client, issuer, at) }
+  return { client, code, config: await insertProviderConfig(service, client, issuer, at) }
 }
 
-/** Lets the users of a client sign in at `issuer`. */
-export async function configOf(
+/** Inserts a provider config, and returns its id. */
+export async function insertProviderConfig(
   service: Service,
   client: string,
   issuer: string,
@@ -38,8 +38,8 @@ export async function configOf(
   return uid
 }
 
-/** A user who signs in elsewhere and is found by this ssoId. */
-export async function ssoUser(service: Service, about: NewUser & { ssoId: string; email?: string }) {
+/** Creates a single sign-on user with this ssoId. */
+export async function createSsoUser(service: Service, about: NewUser & { ssoId: string; email?: string }) {
   const user = await service.user({ ssoAuth: true, ...about })
   const { ssoId, email = 'test@example.org' } = about
   await sql`update users set sso_id = ${ssoId}, email = ${email} where uid = ${user.uid}`.execute(service.db)
@@ -48,15 +48,15 @@ export async function ssoUser(service: Service, about: NewUser & { ssoId: string
 
 const pathOf = (url: string) => new URL(url).pathname + new URL(url).search
 
-/** Begins a sign-in: where the provider is asked to sign in, and the browser's cookie. */
-export async function begin(service: Service, code: string, { query = '', cookie: before = '' } = {}) {
+/** Starts a sign-in. Returns the authorization URL of the provider and the cookie of the browser. */
+export async function startSignIn(service: Service, code: string, { query = '', cookie: before = '' } = {}) {
   const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', before).expect(302)
   const [cookie = ''] = answer.headers['set-cookie'] as unknown as string[]
   return { location: answer.headers.location as string, setCookie: cookie, cookie: cookie.split(';')[0]! }
 }
 
-/** A page of the OpenID Provider, open in a browser: what its link to a provider asks, and the browser's cookie. */
-export async function pageOpen(service: Service, interaction: string) {
+/** Opens an interaction page. Returns the query of its link to a provider and the cookie of the browser. */
+export async function openInteractionPage(service: Service, interaction: string) {
   const id = createHash('sha256').update(interaction).digest()
   await sql`
     insert into oidc_models (model, id_hash, payload, expires_at)
@@ -69,36 +69,36 @@ export async function pageOpen(service: Service, interaction: string) {
   return { query: `?${new URLSearchParams({ interaction, mark })}`, cookie }
 }
 
-/** What a browser does at the provider: nothing but to follow. Answers the address that it is sent back to. */
-export async function followed(location: string): Promise<string> {
+/** Requests the authorization URL of the provider, and returns the callback URL that it redirects to. */
+export async function followRedirect(location: string): Promise<string> {
   const answer = await fetch(location, { redirect: 'manual' })
   return answer.headers.get('location')!
 }
 
-/** Comes back to the service from the provider. */
-export const comeBack = (service: Service, url: string, cookie: string) =>
+/** Requests the callback URL, as a browser does after the redirect of the provider. */
+export const requestCallback = (service: Service, url: string, cookie: string) =>
   service.http.get(pathOf(url)).set('cookie', cookie)
 
-/** The whole way. */
-export async function signInThrough(service: Service, code: string, from: Parameters<typeof begin>[2] = {}) {
-  const { location, cookie } = await begin(service, code, from)
-  return comeBack(service, await followed(location), cookie)
+/** Signs in at the provider: start, redirect and callback. */
+export async function signInAtProvider(service: Service, code: string, from: Parameters<typeof startSignIn>[2] = {}) {
+  const { location, cookie } = await startSignIn(service, code, from)
+  return requestCallback(service, await followRedirect(location), cookie)
 }
 
-/** A client with a user whom the provider signs in from now on. */
-export async function somebodyAt(
+/** Creates a client with a user, and makes the provider authenticate this user from now on. */
+export async function createFederatedUser(
   service: Service,
   provider: TestProvider,
-  about: Partial<Parameters<typeof ssoUser>[1]> = {},
+  about: Partial<Parameters<typeof createSsoUser>[1]> = {},
 ) {
-  const at = await clientOf(service, provider.issuer)
+  const at = await createClientAt(service, provider.issuer)
   const ssoId = randomUUID()
   provider.person = { sub: ssoId }
-  return { ...at, ssoId, user: await ssoUser(service, { client: at.client, ssoId, ...about }) }
+  return { ...at, ssoId, user: await createSsoUser(service, { client: at.client, ssoId, ...about }) }
 }
 
-/** An address from which too many ways back have failed. */
-export async function networkThatWaits(service: Service) {
+/** Throttles callbacks from one network. Returns an address of the network, and a function that ends the wait. */
+export async function throttleNetwork(service: Service) {
   const key = 'sso:198.51.100.0/24'
   await sql`
     insert into sign_in_attempts (key, failures, last_at, blocked_until)
@@ -106,6 +106,6 @@ export async function networkThatWaits(service: Service) {
     on conflict (key) do update set blocked_until = excluded.blocked_until`.execute(service.db)
   return {
     address: '198.51.100.7',
-    ends: () => sql`delete from sign_in_attempts where key = ${key}`.execute(service.db),
+    endWait: () => sql`delete from sign_in_attempts where key = ${key}`.execute(service.db),
   }
 }

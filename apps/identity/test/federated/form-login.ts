@@ -1,4 +1,7 @@
-/** A browser as far as a login form needs one: it keeps cookies, follows redirects and sends forms. */
+/**
+ * Opens a URL, submits the login form with the given fields, and follows redirects with their cookies. Returns the first
+ * URL that starts with `home`.
+ */
 export async function loginByForm(start: string, fields: Record<string, string>, home: string): Promise<string> {
   const jar = new Map<string, string>()
   let request: { url: string; body?: URLSearchParams } = { url: start }
@@ -25,7 +28,7 @@ export async function loginByForm(start: string, fields: Record<string, string>,
   throw new Error('More than ten redirects.')
 }
 
-/** The hidden fields of a page's form, with what a person types. */
+/** The hidden fields of the form on a page, and the typed ones. */
 function formOf(page: string, typed: Record<string, string>): URLSearchParams {
   const hidden = [...page.matchAll(/<input[^>]*type="hidden"[^>]*>/g)].map(([input]): [string, string] => [
     /name="([^"]*)"/.exec(input)?.[1] ?? '',

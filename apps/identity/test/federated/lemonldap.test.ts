@@ -5,7 +5,7 @@ import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { clientBody, type Service } from '../app-under-test.ts'
 import { loginByForm } from './form-login.ts'
 import { lemonldapMissing, secretAtLemonldap, startLemonldap, type Lemonldap } from './lemonldap.ts'
-import { begin, comeBack, ssoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
+import { startSignIn, requestCallback, createSsoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
 
 const missing = lemonldapMissing()
 
@@ -27,7 +27,7 @@ describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () =
     id = (await manager.post('/sso-provider-configs').send(body()).expect(201)).body.id
     redirectUri = (await tried()).data.redirectUri
     await lemonldap.start({ redirectUri })
-    await ssoUser(service, { client: uid, ssoId: 'dwho', status: 'INVITATION' })
+    await createSsoUser(service, { client: uid, ssoId: 'dwho', status: 'INVITATION' })
   })
   afterAll(async () => {
     await lemonldap?.stop()
@@ -45,8 +45,8 @@ describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () =
   const tried = async () => (await manager.post(`/sso-provider-configs/${id}/test`).expect(200)).body
 
   async function signIn(user: string) {
-    const { location, cookie } = await begin(service, code)
-    return comeBack(service, await loginByForm(location, { user, password: user }, redirectUri), cookie)
+    const { location, cookie } = await startSignIn(service, code)
+    return requestCallback(service, await loginByForm(location, { user, password: user }, redirectUri), cookie)
   }
 
   it('passes the provider test, which names what the provider does not list', async () => {
@@ -66,7 +66,7 @@ describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () =
 
   it('signs in the user that the mapping claim names, and activates an invited user', async () => {
     const { body: tokens } = await signIn('dwho')
-    const { body: me } = await service.bearing(tokens.accessToken).get('/users/me').expect(200)
+    const { body: me } = await service.withToken(tokens.accessToken).get('/users/me').expect(200)
     expect([me.ssoId, me.status]).toEqual(['dwho', 'ACTIVE'])
     const { rows } = await sql`select issuer, subject from sso_identities`.execute(service.db)
     expect(rows).toEqual([{ issuer: `${lemonldap.base}/`, subject: 'dwho' }])
@@ -77,16 +77,16 @@ describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () =
     expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
   })
 
-  it('may rotate its keys', async () => {
+  it('signs in users after it has rotated its keys', async () => {
     await lemonldap.start({ redirectUri })
     expect((await signIn('dwho')).status).toBe(200)
   })
 
   it('is rejected after it changes its issuer', async () => {
-    const before = await begin(service, code)
+    const before = await startSignIn(service, code)
     await lemonldap.start({ redirectUri, issuer: 'https://sso.elsewhere.example' })
     const back = await loginByForm(before.location, { user: 'dwho', password: 'dwho' }, redirectUri)
-    const answer = await comeBack(service, back, before.cookie)
+    const answer = await requestCallback(service, back, before.cookie)
     expect([answer.status, answer.body.detail]).toEqual([502, 'The ID token was issued by another provider.'])
     expect(await tried()).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ISSUER_MISMATCH' })
     expect((await service.http.get(`/api/v1/auth/sso/${code}`)).status).toBe(502)

@@ -8,10 +8,10 @@ import { freePort } from '@sluice/testing/free-port'
 import { programEnvironment } from '@sluice/testing/app-programs'
 
 const portal = '/usr/share/lemonldap-ng/portal/htdocs/index.psgi'
-/** What lemonldap-ng cannot be an OpenID Provider without, and Debian only recommends. */
+/** Libraries that LemonLDAP::NG needs as an OpenID Provider. Debian only recommends them. */
 const libraries = ['String/Random.pm', 'IO/String.pm'].map((file) => `/usr/share/perl5/${file}`)
 
-/** Why LemonLDAP::NG cannot be started here; undefined: it can. */
+/** The reason why LemonLDAP::NG cannot start here, or undefined if it can. */
 export const lemonldapMissing = (): string | undefined =>
   [portal, '/usr/bin/plackup', ...libraries].every((file) => existsSync(file))
     ? undefined
@@ -19,15 +19,15 @@ export const lemonldapMissing = (): string | undefined =>
 
 export const secretAtLemonldap = 'secret-of-sluice-at-lemonldap'
 
-/** What an installation of it is told. Its users are its own demonstration's: dwho, rtyler, msmith; each is their password. */
-interface Told {
+/** Its users are those of its demonstration: dwho, rtyler and msmith. The password of each is the username. */
+interface ProviderSettings {
   redirectUri: string
   issuer?: string
 }
 
 export type Lemonldap = Awaited<ReturnType<typeof startLemonldap>>
 
-/** LemonLDAP::NG as Debian ships it, on a loopback port, with all it writes in a temporary folder. */
+/** Starts Debian's LemonLDAP::NG on a loopback port. It writes only to a temporary folder. */
 export async function startLemonldap() {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-lemonldap-'))
   const port = await freePort()
@@ -48,10 +48,10 @@ export async function startLemonldap() {
 
   return {
     base,
-    /** (Re)starts it with these settings and a new key to sign with. */
-    async start(told: Told): Promise<void> {
+    /** Starts or restarts it with these settings and a new signing key. */
+    async start(provider: ProviderSettings): Promise<void> {
       await stopPortal()
-      await writeFile(join(folder, 'conf/lmConf-1.json'), JSON.stringify(configuration(folder, base, told)))
+      await writeFile(join(folder, 'conf/lmConf-1.json'), JSON.stringify(configuration(folder, base, provider)))
       const log = join(folder, 'log')
       running = spawn(
         '/bin/sh',
@@ -79,7 +79,7 @@ templateDir = /usr/share/lemonldap-ng/portal/templates
 languages = en
 `
 
-/** It loads its captchas whether they are asked for or not, and they need much that it does not. */
+/** LemonLDAP::NG always loads a captcha module. This one replaces a module that needs more libraries. */
 const noCaptcha = `package NoCaptcha;
 use Mouse;
 extends 'Lemonldap::NG::Portal::Main::Plugin';
@@ -87,7 +87,7 @@ sub init { 1 }
 1;
 `
 
-function configuration(folder: string, base: string, { redirectUri, issuer = base }: Told) {
+function configuration(folder: string, base: string, { redirectUri, issuer = base }: ProviderSettings) {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const files = { Directory: `${folder}/sessions`, LockDirectory: `${folder}/locks` }
   return {
@@ -140,6 +140,6 @@ async function ready(base: string, log: string): Promise<void> {
     const answer = await fetch(`${base}/.well-known/openid-configuration`).catch(() => undefined)
     if (answer?.ok) return
     if (answer || Date.now() > until) throw new Error(`LemonLDAP::NG did not start: ${await readFile(log, 'utf8')}`)
-    await new Promise((soon) => setTimeout(soon, 100))
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

@@ -4,13 +4,13 @@ import { takeHandover } from '../../src/sign-in/federated/session-handover-ticke
 import type { Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
-  begin,
-  comeBack,
-  followed,
-  networkThatWaits,
-  pageOpen,
-  signInThrough,
-  somebodyAt,
+  startSignIn,
+  requestCallback,
+  followRedirect,
+  throttleNetwork,
+  openInteractionPage,
+  signInAtProvider,
+  createFederatedUser,
   startServiceBesideProviders,
 } from './federated-sign-in-setup.ts'
 
@@ -25,17 +25,18 @@ afterAll(async () => {
   await service.stop()
 })
 
-const somebody = (about: Parameters<typeof somebodyAt>[2] = {}) => somebodyAt(service, provider, about)
+const createUserAtProvider = (about: Parameters<typeof createFederatedUser>[2] = {}) =>
+  createFederatedUser(service, provider, about)
 
 describe('a federated sign-in started on an interaction page of the OpenID Provider', () => {
   it('returns to that page with a one-time ticket that is valid there for one minute', async () => {
-    const { code, user } = await somebody()
-    const ticketOf = async () => {
-      const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
+    const { code, user } = await createUserAtProvider()
+    const issueTicket = async () => {
+      const answer = await signInAtProvider(service, code, await openInteractionPage(service, 'page-1'))
       expect([answer.status, answer.text]).toEqual([302, ''])
-      const back = new URL(answer.headers.location as string)
-      expect(back.origin + back.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
-      return back.searchParams.get('ticket')!
+      const callbackUrl = new URL(answer.headers.location as string)
+      expect(callbackUrl.origin + callbackUrl.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
+      return callbackUrl.searchParams.get('ticket')!
     }
     const facts = { requestId: 'a-request', address: '192.0.2.1' }
     const open = async () =>
@@ -44,16 +45,16 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
           select from sessions s join users u on u.id = s.user_id
           where u.uid = ${user.uid} and s.ended_at is null`.execute(service.db)
       ).rows.length
-    const ticket = await ticketOf()
+    const ticket = await issueTicket()
     const taken = await Promise.all([1, 2, 3].map(() => takeHandover(service.db, ticket, 'page-1', facts)))
     expect(taken.filter(Boolean)).toEqual([
       { user: { uid: user.uid, id: expect.any(Number), client: user.client }, session: expect.anything(), amr: [] },
     ])
-    expect(await takeHandover(service.db, await ticketOf(), 'page-2', facts)).toBeUndefined()
-    const late = await ticketOf()
+    expect(await takeHandover(service.db, await issueTicket(), 'page-2', facts)).toBeUndefined()
+    const late = await issueTicket()
     await sql`update sso_tickets set expires_at = now() - interval '1 second'`.execute(service.db)
     expect(await takeHandover(service.db, late, 'page-1', facts)).toBeUndefined()
-    // What was opened for the other two is of use to nobody.
+    // The sessions of the two rejected tickets were ended.
     expect(await open()).toBe(1)
     const { rows } = await sql`
       select from audit where operation = 'oidc.endSession' and actor = ${user.uid} and request_id = 'a-request'`.execute(
@@ -63,38 +64,39 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
   })
 
   it('returns to that page when it is throttled, and can be retried', async () => {
-    const { code } = await somebody()
-    const { query, cookie: page } = await pageOpen(service, 'page-5')
-    const { location, cookie } = await begin(service, code, { query, cookie: page })
-    const back = await followed(location)
-    const waiting = await networkThatWaits(service)
-    const from = () => comeBack(service, back, `${page}; ${cookie}`).set('x-forwarded-for', waiting.address)
-    const { headers } = await from().expect(302)
+    const { code } = await createUserAtProvider()
+    const { query, cookie: page } = await openInteractionPage(service, 'page-5')
+    const { location, cookie } = await startSignIn(service, code, { query, cookie: page })
+    const callbackUrl = await followRedirect(location)
+    const waiting = await throttleNetwork(service)
+    const sendCallback = () =>
+      requestCallback(service, callbackUrl, `${page}; ${cookie}`).set('x-forwarded-for', waiting.address)
+    const { headers } = await sendCallback().expect(302)
     expect(headers.location).toBe('http://localhost:3001/interaction/page-5/federated?problem=too-many-requests')
     expect(headers['set-cookie']).toBeUndefined()
-    await waiting.ends()
-    expect((await from().expect(302)).headers.location).toContain('?ticket=')
+    await waiting.endWait()
+    expect((await sendCallback().expect(302)).headers.location).toContain('?ticket=')
   })
 
   it('returns to that page when it fails', async () => {
-    const { code } = await somebody({ status: 'INACTIVE' })
-    const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
+    const { code } = await createUserAtProvider({ status: 'INACTIVE' })
+    const answer = await signInAtProvider(service, code, await openInteractionPage(service, 'page-1'))
     expect(answer.headers.location).toBe('http://localhost:3001/interaction/page-1/federated?problem=sign-in-failed')
   })
 
   it('returns to that page when the provider config was deleted', async () => {
-    const { code, config } = await somebody()
-    const { location, cookie } = await begin(service, code, await pageOpen(service, 'page-6'))
-    const back = await followed(location)
+    const { code, config } = await createUserAtProvider()
+    const { location, cookie } = await startSignIn(service, code, await openInteractionPage(service, 'page-6'))
+    const callbackUrl = await followRedirect(location)
     await sql`delete from sso_provider_configs where uid = ${config}`.execute(service.db)
-    const { headers } = await comeBack(service, back, cookie).expect(302)
+    const { headers } = await requestCallback(service, callbackUrl, cookie).expect(302)
     expect(headers.location).toBe('http://localhost:3001/interaction/page-6/federated?problem=sso-unknown')
   })
 
   it('starts only in the browser that has the interaction page open', async () => {
-    const { code } = await somebody()
-    const { query, cookie } = await pageOpen(service, 'page-3')
-    const other = await pageOpen(service, 'page-4')
+    const { code } = await createUserAtProvider()
+    const { query, cookie } = await openInteractionPage(service, 'page-3')
+    const other = await openInteractionPage(service, 'page-4')
     const status = async (search: string, header = '') =>
       (await service.http.get(`/api/v1/auth/sso/${code}${search}`).set('cookie', header)).status
     expect(await status(query, cookie)).toBe(302)
@@ -108,7 +110,7 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
   })
 
   it('rejects any other redirect target', async () => {
-    const { code } = await somebody()
+    const { code } = await createUserAtProvider()
     for (const page of ['..', 'a/b', 'https://evil.example.org', '%0d%0a', 'a.b'])
       await service.http.get(`/api/v1/auth/sso/${code}?interaction=${page}`).expect(400)
     await service.http.get(`/api/v1/auth/sso/${code}?redirect=https://evil.example.org`).expect(400)

@@ -3,24 +3,24 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type JWK } from 'jose'
 
-/** Somebody that a provider knows. */
-export interface Somebody {
+/** The claims of a user of the provider. */
+export interface ProviderUser {
   sub: string
   [claim: string]: unknown
 }
 
-/** What the provider does other than it should. Everything is left out by default. */
+/** Deviations from a correct provider. None by default. */
 export interface Misbehaviour {
   metadata?: Record<string, unknown>
   /** Changes the claims of the ID token. */
   claims?(claims: Record<string, unknown>): Record<string, unknown>
-  /** Makes the ID token of claims, instead of signing it. */
+  /** Creates the ID token from its claims, instead of signing them. */
   token?(claims: Record<string, unknown>): Promise<string> | string
-  /** Parameters of the way back; undefined leaves one out. */
+  /** Parameters of the authorization response. Undefined omits one. */
   back?: Record<string, string | undefined>
-  /** Answers an address itself. True: it did. */
+  /** Handles a request itself, and returns true, or returns false. */
   answer?(request: IncomingMessage, response: ServerResponse): boolean
-  /** Claims that are in the user information only. */
+  /** Claims that only the UserInfo response contains. */
   hidden?: Record<string, unknown>
 }
 
@@ -28,7 +28,7 @@ interface Issued {
   redirectUri: string
   challenge: string
   nonce: string | undefined
-  person: Somebody
+  person: ProviderUser
 }
 
 const secret = 'provider-secret-of-tests'
@@ -36,17 +36,17 @@ export const registered = { clientId: 'sluice-at-the-provider', clientSecret: se
 
 export type TestProvider = Awaited<ReturnType<typeof startTestProvider>>
 
-/** An OpenID Provider on loopback, in which nobody types a password: whoever asks is `person`. */
+/** Starts an OpenID Provider on loopback that authenticates every request as `person`, without a password. */
 export async function startTestProvider() {
   const codes = new Map<string, Issued>()
-  const asked: string[] = []
+  const requestedPaths: string[] = []
   let key = await newKey()
-  const state = { person: { sub: randomUUID() } as Somebody, misbehaviour: {} as Misbehaviour, lastSub: '' }
+  const state = { person: { sub: randomUUID() } as ProviderUser, misbehaviour: {} as Misbehaviour, lastSub: '' }
 
   const server = createServer((request, response) => void answer(request, response))
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '', issuer)
-    asked.push(url.pathname)
+    requestedPaths.push(url.pathname)
     if (state.misbehaviour.answer?.(request, response)) return
     const json = (body: object, status = 200) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -112,10 +112,10 @@ export async function startTestProvider() {
 
   return {
     issuer,
-    /** Every path that it was asked for. */
-    asked,
-    /** Who signs in next. */
-    set person(person: Somebody) {
+    /** The paths of all requests. */
+    requestedPaths,
+    /** The user of the next sign-ins. */
+    set person(person: ProviderUser) {
       state.person = person
     },
     set misbehaviour(misbehaviour: Misbehaviour) {
@@ -143,7 +143,7 @@ async function newKey() {
   }
 }
 
-/** RFC 6749 2.3.1: both are encoded like a form before they are put together. */
+/** The Basic credentials of a request. RFC 6749 2.3.1: id and secret are form-encoded before they are joined. */
 const credentialsOf = ({ headers }: IncomingMessage): string =>
   decodeURIComponent(Buffer.from((headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString())
 

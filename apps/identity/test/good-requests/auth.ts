@@ -1,11 +1,11 @@
 import { goodPassword } from '../app-under-test.ts'
-import { halfSignedIn } from '../enrol-second-factor.ts'
+import { createUserWithTicket } from '../enrol-second-factor.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const authRequests = ({ service, admin }: Stage): GoodRequests => ({
   'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),
   'auth.loginWithCode': async () => {
-    const { ticket, code } = await halfSignedIn(service)
+    const { ticket, code } = await createUserWithTicket(service)
     return { body: { ticket, code: code() } }
   },
   'auth.refresh': async () => ({ body: { refreshToken: (await service.signIn(admin.username)).refreshToken } }),

@@ -14,23 +14,23 @@ import { userRequests } from './users.ts'
 
 export interface Stage {
   service: Service
-  /** Somebody who may do everything. */
+  /** A super admin. */
   admin: Awaited<ReturnType<Service['as']>>
 }
 
 export interface GoodRequest {
-  /** What stands for `:uid` and for the other names in the path. */
+  /** The values of `:uid` and of the other parameters in the path. */
   uid?: string
   params?: Record<string, string>
   query?: string
   body?: object
-  /** Who asks, where it is not somebody new who may do everything. */
+  /** The caller. By default, the request is sent by a new super admin. */
   by?: Pick<Stage['admin'], 'get' | 'post' | 'put' | 'delete'>
 }
 
 export type GoodRequests = Record<string, () => Promise<GoodRequest>>
 
-/** A good request of every operation. A new operation has to be added in the file of its noun. */
+/** Creates a valid request for each operation. Add new operations to the file of their noun. */
 export const goodRequests = (stage: Stage): GoodRequests => ({
   ...clientRequests(stage),
   ...userRequests(stage),

@@ -2,16 +2,16 @@ import { applicationBody } from '../application-body.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const ssoClientConfigRequests = ({ admin }: Stage): GoodRequests => {
-  const made = async () => {
+  const createConfig = async () => {
     const { body } = await admin.post('/sso-client-configs').send(applicationBody()).expect(201)
     return { uid: body.id as string, params: { clientId: body.client.id as string } }
   }
   return {
     'ssoClientConfigs.list': async () => ({ query: '?order=clientName:iasc' }),
     'ssoClientConfigs.create': async () => ({ body: applicationBody() }),
-    'ssoClientConfigs.read': made,
-    'ssoClientConfigs.update': async () => ({ ...(await made()), body: applicationBody() }),
-    'ssoClientConfigs.updateForClient': async () => ({ ...(await made()), body: applicationBody() }),
-    'ssoClientConfigs.delete': made,
+    'ssoClientConfigs.read': createConfig,
+    'ssoClientConfigs.update': async () => ({ ...(await createConfig()), body: applicationBody() }),
+    'ssoClientConfigs.updateForClient': async () => ({ ...(await createConfig()), body: applicationBody() }),
+    'ssoClientConfigs.delete': createConfig,
   }
 }

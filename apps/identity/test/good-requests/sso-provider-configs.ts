@@ -1,6 +1,6 @@
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
-import { begin, clientOf, followed, ssoUser } from '../federated/federated-sign-in-setup.ts'
+import { startSignIn, createClientAt, followRedirect, createSsoUser } from '../federated/federated-sign-in-setup.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 const body = (client: string): SsoProviderConfigBody => ({
@@ -12,11 +12,11 @@ const body = (client: string): SsoProviderConfigBody => ({
   client: { id: client },
 })
 
-/** Provider configs, and signing in through one. */
+/** Requests for provider configs and federated sign-ins. */
 export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
   let started: Promise<TestProvider> | undefined
   const provider = () => (started ??= startTestProvider())
-  const existing = async () => clientOf(service, (await provider()).issuer)
+  const existing = async () => createClientAt(service, (await provider()).issuer)
 
   return {
     'ssoProviderConfigs.list': async () => ({ query: '?filter=provider:eq:GENERIC' }),
@@ -35,12 +35,12 @@ export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
     'auth.startSso': async () => ({ params: { clientCode: (await existing()).code } }),
     'auth.finishSso': async () => {
       const { client, code } = await existing()
-      await ssoUser(service, { client, ssoId: 'somebody' })
-      ;(await provider()).person = { sub: 'somebody' }
-      const { location, cookie } = await begin(service, code)
+      await createSsoUser(service, { client, ssoId: 'federated-user' })
+      ;(await provider()).person = { sub: 'federated-user' }
+      const { location, cookie } = await startSignIn(service, code)
       const get = (path: string) => service.http.get(`/api/v1${path}`).set('cookie', cookie)
-      const { post, put, delete: remove } = service.bearing('')
-      return { query: new URL(await followed(location)).search, by: { get, post, put, delete: remove } }
+      const { post, put, delete: remove } = service.withToken('')
+      return { query: new URL(await followRedirect(location)).search, by: { get, post, put, delete: remove } }
     },
   }
 }

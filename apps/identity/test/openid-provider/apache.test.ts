@@ -10,7 +10,7 @@ import { Browser, type Page } from './browser.ts'
 const missing = hasApache ? undefined : 'no Apache here: apt-get install apache2 libapache2-mod-auth-openidc'
 
 describeUnless(missing)('Apache with mod_auth_openidc', () => {
-  const ends = new AsyncDisposableStack()
+  const cleanup = new AsyncDisposableStack()
   let service: Service
   let apache: Awaited<ReturnType<typeof startApache>>
   let issuer: string
@@ -22,10 +22,10 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
     issuer = `http://127.0.0.1:${port}`
     site = `http://127.0.0.1:${apachePort}`
     service = await startService({ IDENTITY_PUBLIC_URL: issuer })
-    ends.defer(() => service.stop())
+    cleanup.defer(() => service.stop())
     const actual = new URL(service.http.get('/').url).port
     const server = await forward(port, () => Number(actual))
-    ends.defer(() => void server.close())
+    cleanup.defer(() => void server.close())
     expect((server.address() as AddressInfo).port).toBe(port)
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     client = admin.client
@@ -34,30 +34,30 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
       scopes: ['openid', 'profile', 'email'],
     })
     await admin.post('/sso-client-configs').send(body).expect(201)
-    apache = ends.use(
+    apache = cleanup.use(
       await startApache({ port: apachePort, issuer, clientId: body.ssoClientId, secret: body.clientSecret! }),
     )
   })
-  afterAll(() => ends.disposeAsync())
+  afterAll(() => cleanup.disposeAsync())
 
-  /** Two sites, one browser: what one leads away from, the other opens. */
-  function visitor() {
-    const here = new Browser({ published: issuer, actual: issuer })
-    const there = new Browser({ published: site, actual: site })
+  /** A browser for both sites. It follows redirects from one to the other. */
+  function createBrowser() {
+    const identityBrowser = new Browser({ published: issuer, actual: issuer })
+    const siteBrowser = new Browser({ published: site, actual: site })
     const follow = async (page: Page): Promise<Page> => {
       if (page.status !== 0) return page
-      return follow(await (page.url.origin === site ? there : here).open(page.url))
+      return follow(await (page.url.origin === site ? siteBrowser : identityBrowser).open(page.url))
     }
     return {
-      there,
-      visit: async (path: string) => follow(await there.open(path)),
-      submit: async (page: Page, fields: Record<string, string>) => follow(await here.submit(page, fields)),
+      siteBrowser,
+      visit: async (path: string) => follow(await siteBrowser.open(path)),
+      submit: async (page: Page, fields: Record<string, string>) => follow(await identityBrowser.submit(page, fields)),
     }
   }
 
   it('shows its protected page and receives the username after a sign-in with consent', async () => {
     const user = await service.user({ client })
-    const { visit, submit } = visitor()
+    const { visit, submit } = createBrowser()
     const form = await visit('/protected/')
     expect(form.html).toContain('name="password"')
     const question = await submit(form, { username: user.username, password: goodPassword })
@@ -73,7 +73,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
 
   it('does not show its protected page if the user denies consent', async () => {
     const user = await service.user({ client })
-    const { visit, submit } = visitor()
+    const { visit, submit } = createBrowser()
     const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
     const page = await submit(question, { decision: 'deny' })
     expect(page.html).not.toContain('the protected page')
@@ -83,7 +83,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
 
   it('requires a new sign-in after a sign-out through Apache', async () => {
     const user = await service.user({ client })
-    const { visit, submit } = visitor()
+    const { visit, submit } = createBrowser()
     const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
     await submit(question, { decision: 'allow' })
     const left = await visit(`/protected/callback?logout=${encodeURIComponent(`${site}/`)}`)

@@ -11,10 +11,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const program = '/usr/sbin/apache2'
 const modules = '/usr/lib/apache2/modules'
 
-/** Is Apache there, with mod_auth_openidc? */
+/** Is Apache installed, with mod_auth_openidc? */
 export const hasApache = existsSync(program) && existsSync(join(modules, 'mod_auth_openidc.so'))
 
-/** Lets a service be reached at a port that was known before it listened. */
+/** Forwards connections from a fixed port to the port that `to` returns. */
 export async function forward(port: number, to: () => number): Promise<Server> {
   const server = createServer((socket) => {
     const other = connect(to(), '127.0.0.1')
@@ -33,7 +33,7 @@ interface Application {
   secret: string
 }
 
-/** What a how-to tells people to write: see docs/sso-for-applications.md. */
+/** The settings that docs/sso-for-applications.md recommends. */
 const settings = ({ port, issuer, clientId, secret }: Application) => `
 OIDCProviderMetadataURL ${issuer}/.well-known/openid-configuration
 OIDCClientID ${clientId}
@@ -61,7 +61,7 @@ const loaded = [
   'auth_openidc',
 ]
 
-/** An Apache with one page that only signed-in users see: their name, as Apache knows it. */
+/** Starts an Apache with one protected page. The response header X-Signed-In contains the username. */
 export async function startApache(application: Application): Promise<AsyncDisposable & { log(): Promise<string> }> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-apache-'))
   await mkdir(join(folder, 'pages/protected'), { recursive: true, mode: 0o755 })
@@ -87,7 +87,7 @@ Header always set X-Signed-In "expr=%{REMOTE_USER}"
 ${settings(application)}
 `,
   )
-  // Its workers are somebody else and must be able to read the pages.
+  // The workers run as another user, which must be able to read the pages.
   if (process.getuid?.() === 0) await chmod(folder, 0o755)
   const child = spawn(program, ['-f', join(folder, 'apache.conf'), '-DFOREGROUND'], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 
 let installation: Installation
@@ -10,7 +10,7 @@ let admin: string
 beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
   const login = { username: 'admin', password: goodPassword }
-  admin = (await ask(installation.identity[0]!, 'POST', '/auth/login', { body: login })).body.accessToken
+  admin = (await sendRequest(installation.identity[0]!, 'POST', '/auth/login', { body: login })).body.accessToken
 })
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
@@ -25,25 +25,27 @@ const exchange = async (as: { ssoClientId: string; clientSecret?: string | null 
   return (await answer.json()) as Record<string, string>
 }
 const pipelines = async (token: string) =>
-  (await ask(installation.pipeline, 'GET', '/data-pipelines', { token })).status
-const views = async (token: string) => (await ask(installation.pipeline, 'GET', '/schemas', { token })).status
+  (await sendRequest(installation.pipeline, 'GET', '/data-pipelines', { token })).status
+const views = async (token: string) => (await sendRequest(installation.pipeline, 'GET', '/schemas', { token })).status
 
-it('an application calls the pipeline for itself, as far as its roles go, and until it is removed', async () => {
+it('an application calls the pipeline service with its own roles, until it is deleted', async () => {
   const [identity = ''] = installation.identity
   const body = applicationBody({ scopes: ['openid', 'ROLE_SEE_DATA_PIPELINE'] })
-  const made = await ask(identity, 'POST', '/sso-client-configs', { token: admin, body })
+  const created = await sendRequest(identity, 'POST', '/sso-client-configs', { token: admin, body })
   const { access_token = '' } = await exchange(body, { grant_type: 'client_credentials' })
   expect(await pipelines(access_token)).toBe(200)
   expect(await views(access_token)).toBe(403)
-  expect((await ask(identity, 'DELETE', `/sso-client-configs/${made.body.id}`, { token: admin })).status).toBe(204)
+  expect(
+    (await sendRequest(identity, 'DELETE', `/sso-client-configs/${created.body.id}`, { token: admin })).status,
+  ).toBe(204)
   const since = Date.now()
   expect(await lastOtherAnswerMs(() => pipelines(access_token), 401, since)).toBeLessThan(10_000)
 })
 
-it('an application calls the pipeline for its user, with no more than it asked for', async () => {
+it('an application calls the pipeline service for its user, with the requested scopes only', async () => {
   const [identity = ''] = installation.identity
   const body = applicationBody({ scopes: ['openid', 'ROLE_SEE_DATA_PIPELINE'] })
-  expect((await ask(identity, 'POST', '/sso-client-configs', { token: admin, body })).status).toBe(201)
+  expect((await sendRequest(identity, 'POST', '/sso-client-configs', { token: admin, body })).status).toBe(201)
   const verifier = 'v'.repeat(50)
   const digest = await crypto.subtle.digest('SHA-256', Buffer.from(verifier))
   const query = new URLSearchParams({
@@ -66,8 +68,8 @@ it('an application calls the pipeline for its user, with no more than it asked f
     redirect_uri: body.redirectUris[0]!,
     code_verifier: verifier,
   })
-  // The admin may do everything; the application asked for this.
+  // The admin has every role, and the token only the requested one.
   expect(await pipelines(tokens['access_token']!)).toBe(200)
   expect(await views(tokens['access_token']!)).toBe(403)
-  expect((await ask(identity, 'GET', '/users', { token: tokens['access_token']! })).status).toBe(403)
+  expect((await sendRequest(identity, 'GET', '/users', { token: tokens['access_token']! })).status).toBe(403)
 })

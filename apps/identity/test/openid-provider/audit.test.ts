@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { createAuditTally } from '../../src/openid-provider/audit-event-counter.ts'
-import { startService, switchable, type Service } from '../app-under-test.ts'
+import { startService, switchableDatabase, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 
 let service: Service
@@ -23,22 +23,25 @@ interface Row {
   details: Record<string, any>
 }
 
-/** What the audit says of an operation, oldest first. Rows that follow an answer may come a moment later. */
-async function auditOf(operation: string, least = 1): Promise<Row[]> {
+/**
+ * The audit entries of an operation, oldest first. Waits for at least `minimum` entries, because some are written after
+ * the response.
+ */
+async function auditOf(operation: string, minimum = 1): Promise<Row[]> {
   await service.tally.flush()
   for (; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
     const { rows } = await sql<Row>`
       select actor, client, object, details from audit where operation = ${operation} order by id`.execute(service.db)
-    if (rows.length >= least) return rows
+    if (rows.length >= minimum) return rows
   }
 }
 
 const post = (path: string, fields: Record<string, string>, id = party.body.ssoClientId, secret = 'wrong-secret') =>
   service.http.post(path).type('form').auth(id, secret).send(fields)
 
-describe('the audit', () => {
-  it('counts what applications get for themselves by the minute, however often it is', async () => {
-    for (let again = 0; again < 5; again++) await client.clientCredentialsGrant(party.config)
+describe('the audit log', () => {
+  it('counts repeated client credentials grants of an application in one entry', async () => {
+    for (let grant = 0; grant < 5; grant++) await client.clientCredentialsGrant(party.config)
     expect(await auditOf('oidc.clientCredentials')).toEqual([
       {
         actor: party.application.id,
@@ -54,7 +57,7 @@ describe('the audit', () => {
     ])
   })
 
-  it('says which applications a user signed in to, by a code and over a session they had', async () => {
+  it('contains the sign-in of a user to an application, with a code and through an existing session', async () => {
     const user = await party.user()
     const { browser } = await party.signIn(user.username)
     expect(await auditOf('oidc.exchangeCode')).toEqual([
@@ -72,13 +75,13 @@ describe('the audit', () => {
     ])
   })
 
-  it('says who failed to prove that they are an application, known or not', async () => {
+  it('contains failed authentications of known and unknown applications, without the secret', async () => {
     const grant = { grant_type: 'client_credentials' }
     await post('/oidc/token', grant).expect(401)
     await post('/oidc/token', grant).expect(401)
     await post('/oidc/token/revocation', { token: 'any' }).expect(401)
     await post('/oidc/token', grant, 'nobody-knows').expect(401)
-    // One letter is the name of none.
+    // An id of one character is too short to be recorded.
     await post('/oidc/token', grant, 'x').expect(401)
     const rows = await auditOf('oidc.authenticateClient')
     const details = expect.objectContaining({ count: 3, outcome: 'invalid_client' })
@@ -88,7 +91,7 @@ describe('the audit', () => {
     expect(JSON.stringify(rows)).not.toContain('wrong-secret')
   })
 
-  it('says whose code or token was used twice, and what was taken back', async () => {
+  it('contains reused codes, reused refresh tokens and revoked tokens, with their user', async () => {
     const user = await party.user()
     const { url, finish, verifier } = await party.begin()
     const browser = party.browser()
@@ -129,7 +132,7 @@ describe('the audit', () => {
     ])
   })
 
-  it('says which session was ended because another went on', async () => {
+  it('contains the session that ended because a second sign-in continued another session', async () => {
     const user = await party.user()
     const { browser } = await party.signIn(user.username)
     await party.signIn(user.username, { prompt: 'login' }, browser)
@@ -139,18 +142,23 @@ describe('the audit', () => {
   })
 })
 
-describe('what is counted', () => {
-  it('is told apart up to a limit only, and kept while it cannot be written', async () => {
+describe('the event counter of the audit log', () => {
+  it('limits its entries, and keeps the counts while the database is down', async () => {
     const lines: string[] = []
     const logger = pino({}, { write: (line: string) => void lines.push(line) })
     const down = connect<DB>('postgres://nobody@127.0.0.1:1/none', { name: 'down' })
     let db = down.db
     const tally = createAuditTally(
-      switchable(() => db),
+      switchableDatabase(() => db),
       logger,
     )
-    for (let one = 0; one < 3_000; one++)
-      tally.count({ operation: 'oidc.flood', application: `stranger-${one}`, proven: false, address: `192.0.2.${one}` })
+    for (let index = 0; index < 3_000; index++)
+      tally.count({
+        operation: 'oidc.flood',
+        application: `stranger-${index}`,
+        proven: false,
+        address: `192.0.2.${index}`,
+      })
     await tally.flush()
     expect(lines.join('\n')).toContain('could not be written')
     db = service.db

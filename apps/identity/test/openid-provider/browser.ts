@@ -10,7 +10,7 @@ interface Cookie {
 
 export interface Page {
   status: number
-  /** Where the browser is. On another site nothing was asked: that is where it was led. */
+  /** The address of the page. For another site, it is the target of a redirect, and was not requested. */
   url: URL
   html: string
   headers: Headers
@@ -35,26 +35,26 @@ interface Question {
   headers?: Record<string, string>
 }
 
-/** Not `fetch`, which says of itself that it is a script. */
+/** Sends a request without `fetch`, which sets `Sec-Fetch-Mode` as a script does. */
 async function exchange(
   url: string,
   { method, body, headers }: { method: string; body: string; headers: Record<string, string> },
 ): Promise<Omit<Page, 'url'>> {
-  const asked = request(url, {
+  const sent = request(url, {
     method,
     headers: { ...headers, 'content-length': Buffer.byteLength(body) },
     agent: false,
   })
-  asked.on('error', () => {})
-  asked.end(body)
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  sent.on('error', () => {})
+  sent.end(body)
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
   const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
     (values ?? []).map((value): [string, string] => [name, value]),
   )
   return { status: answer.statusCode ?? 0, headers: new Headers(pairs), html: await text(answer) }
 }
 
-/** Enough of a browser to sign in with: cookies, redirects and forms. What is published at one address is asked at another. */
+/** A minimal browser with cookies, redirects and forms. It sends requests for the `published` origin to `actual`. */
 export class Browser {
   readonly cookies: Cookie[] = []
   readonly published: string
@@ -69,7 +69,7 @@ export class Browser {
     return this.ask(new URL(url, this.published), {})
   }
 
-  /** Sends the first form of a page, or the one with this action, with its hidden fields and these. */
+  /** Submits the first form of a page, or the form with this action, with its hidden fields and the given fields. */
   submit(page: Page, fields: Record<string, string>, action?: string): Promise<Page> {
     const forms = page.html.match(/<form[\s\S]*?<\/form>/g) ?? []
     const form = forms.find((text) => action === undefined || attribute(text, 'action')?.endsWith(action))

@@ -11,18 +11,18 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const tokenFor = (id: string, secret: string, more: Record<string, string> = {}) =>
+const requestToken = (id: string, secret: string, more: Record<string, string> = {}) =>
   service.http
     .post('/oidc/token')
     .type('form')
     .auth(id, secret)
     .send({ grant_type: 'client_credentials', ...more })
 
-describe('an application that acts for itself', () => {
-  it('gets a token for its secret and has the roles of its scopes', async () => {
+describe('an application with the client credentials grant', () => {
+  it('gets a token with its secret, and has the roles of its scopes', async () => {
     const body = applicationBody()
     const { body: config } = await admin.post('/sso-client-configs').send(body).expect(201)
-    const { body: tokens } = await tokenFor(body.ssoClientId, body.clientSecret!).expect(200)
+    const { body: tokens } = await requestToken(body.ssoClientId, body.clientSecret!).expect(200)
     expect(decodeProtectedHeader(tokens.access_token)).toMatchObject({ typ: 'at+jwt', alg: 'ES256' })
     expect(decodeJwt(tokens.access_token)).toMatchObject({
       iss: 'http://localhost:3001',
@@ -32,18 +32,18 @@ describe('an application that acts for itself', () => {
       tenant: admin.client,
     })
     expect(tokens.scope.split(' ').toSorted()).toEqual(['ROLE_MANAGE_USER_GROUP', 'ROLE_SEE_VIEW'])
-    const application = service.bearing(tokens.access_token)
+    const application = service.withToken(tokens.access_token)
     const group = { name: 'Made by a program', code: 'made' }
-    const { body: made } = await application.post('/user-groups').send(group).expect(201)
-    expect(made.client.id).toBe(admin.client)
+    const { body: created } = await application.post('/user-groups').send(group).expect(201)
+    expect(created.client.id).toBe(admin.client)
     await application.get('/users').expect(403)
     await application.get('/users/me').expect(403)
-    const named = await service
+    const lookup = await service
       .service()
       .post('/lookups/users')
       .send({ ids: [config.id] })
       .expect(200)
-    expect(named.body).toEqual([
+    expect(lookup.body).toEqual([
       { id: config.id, client: admin.client, username: body.ssoClientId, name: 'Reports', status: 'ACTIVE' },
     ])
   })
@@ -58,12 +58,12 @@ describe('an application that acts for itself', () => {
       'openid',
       'nonsense',
     ]) {
-      const answer = await tokenFor(body.ssoClientId, body.clientSecret!, { scope })
+      const answer = await requestToken(body.ssoClientId, body.clientSecret!, { scope })
       expect([scope, answer.status, answer.body.error]).toEqual([scope, 400, 'invalid_scope'])
     }
-    const { body: tokens } = await tokenFor(body.ssoClientId, body.clientSecret!, { scope: 'ROLE_SEE_VIEW' }).expect(
-      200,
-    )
+    const { body: tokens } = await requestToken(body.ssoClientId, body.clientSecret!, {
+      scope: 'ROLE_SEE_VIEW',
+    }).expect(200)
     expect(tokens.scope).toBe('ROLE_SEE_VIEW')
   })
 })

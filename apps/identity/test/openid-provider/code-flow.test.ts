@@ -67,8 +67,8 @@ describe('the OpenID Provider', () => {
     })
     const info = await client.fetchUserInfo(party.config, tokens.access_token, user.uid)
     expect(info).toMatchObject({ sub: user.uid, preferred_username: user.username })
-    // The access token is for that only.
-    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+    // This access token is valid for UserInfo only.
+    await service.withToken(tokens.access_token).get('/users/me').expect(401)
 
     const again = await party.begin()
     const page = await browser.open(again.url)
@@ -89,29 +89,29 @@ describe('the OpenID Provider', () => {
       tenant: party.organisation,
       sid: expect.any(String),
     })
-    const application = service.bearing(tokens.access_token)
+    const application = service.withToken(tokens.access_token)
     const { body: me } = await application.get('/users/me').expect(200)
     expect(me.username).toBe(user.username)
-    // The application has the role and the user has not; the user has it and the application has not.
+    // Only the application has ROLE_MANAGE_USER_GROUP, and only the user has ROLE_MANAGE_USER.
     await application.get('/user-groups').expect(403)
     await application.get('/users').expect(403)
-    // It acts for the user, and is not the user in person.
+    // Operations that a user must do in person are refused.
     await application
       .put('/users/me/password')
       .send({ current: goodPassword, password: 'another-good-one-41' })
       .expect(403)
   })
 
-  it('rotates the refresh token and refuses the used one', async () => {
+  it('rotates the refresh token and refuses the previous one', async () => {
     const user = await party.user()
     const { tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const next = await client.refreshTokenGrant(party.config, tokens.refresh_token!)
     expect(next.refresh_token).not.toBe(tokens.refresh_token)
-    await service.bearing(next.access_token).get('/users/me').expect(200)
+    await service.withToken(next.access_token).get('/users/me').expect(200)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',
     })
-    // Within ten seconds that may have been a retry: the family lives.
+    // Within ten seconds, the second use may be a retry, so the token family stays valid.
     await client.refreshTokenGrant(party.config, next.refresh_token!)
   })
 
@@ -133,12 +133,12 @@ describe('the OpenID Provider', () => {
     expect(page.html).toContain('see view')
     expect(page.html).not.toContain('see your name')
     await finish(await browser.submit(page, { decision: 'allow' }))
-    // Asked once more on purpose, all of it is named.
-    const once = await party.begin({ scope: 'openid email ROLE_SEE_VIEW ROLE_MANAGE_ROUTE', prompt: 'consent' })
-    const all = await browser.open(once.url)
+    // With prompt=consent, the page also lists scopes that the user allowed before.
+    const explicit = await party.begin({ scope: 'openid email ROLE_SEE_VIEW ROLE_MANAGE_ROUTE', prompt: 'consent' })
+    const all = await browser.open(explicit.url)
     expect(all.html).toContain('see your e-mail address')
     expect(all.html).toContain('see view')
-    // Not registered for it, so it is not asked.
+    // The application is not registered for ROLE_MANAGE_ROUTE.
     expect(all.html).not.toContain('route')
   })
 
@@ -154,8 +154,8 @@ describe('the OpenID Provider', () => {
         lastUsed: expect.any(String),
       },
     ])
-    // Not for the application to do.
-    await service.bearing(tokens.access_token).delete(`/users/me/applications/${party.application.id}`).expect(403)
+    // The application cannot withdraw the consent.
+    await service.withToken(tokens.access_token).delete(`/users/me/applications/${party.application.id}`).expect(403)
     await user.delete(`/users/me/applications/${party.application.id}`).expect(204)
     await user.delete(`/users/me/applications/${party.application.id}`).expect(404)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
@@ -185,7 +185,7 @@ describe('the OpenID Provider', () => {
     expect(page.html).toContain('name="password"')
     const later = await finish(await browser.submit(page, { username: user.username, password: goodPassword }), 1)
     expect(later.claims()!.auth_time).toBeGreaterThan(tokens.claims()!.auth_time as number)
-    // It is the same session that goes on, so what hangs from it lives.
+    // The session continues, so its tokens stay valid.
     await client.refreshTokenGrant(party.config, tokens.refresh_token!)
   })
 })

@@ -11,12 +11,12 @@ afterAll(() => service.stop())
 
 const own = '/users/me/applications'
 
-/** Somebody who said yes to two applications and keeps refreshing at both, and a colleague who did the same. */
-async function twoApplications() {
+/** Creates two applications and two users. Both users have consents, sessions and tokens at both applications. */
+async function createConsents() {
   const admin = await service.as(['ROLE_MANAGE_SSO_CLIENT_CONFIG', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP'])
-  const make = async (clientName: string) =>
+  const createApplication = async (clientName: string) =>
     (await admin.post('/sso-client-configs').send(applicationBody({ clientName })).expect(201)).body.id as string
-  const applications = [await make('Charts'), await make('Wiki')] as const
+  const applications = [await createApplication('Charts'), await createApplication('Wiki')] as const
   const [me, colleague] = [await service.as([], admin.client), await service.as([], admin.client)] as const
   await sql`
     insert into application_consents (user_id, sso_client_config_id, scopes)
@@ -35,7 +35,8 @@ async function twoApplications() {
   return { me, colleague, applications }
 }
 
-const kept = async ({ uid }: { uid: string }) =>
+/** The number of stored codes, tokens and grants of a user, per application. */
+const countModels = async ({ uid }: { uid: string }) =>
   (
     await sql<{ application: string; models: number }>`
       select a.client_name as application, count(*)::integer as models
@@ -45,7 +46,7 @@ const kept = async ({ uid }: { uid: string }) =>
   ).rows
 
 it('the withdrawal of a consent ends all tokens of that user and application only', async () => {
-  const { me, colleague, applications } = await twoApplications()
+  const { me, colleague, applications } = await createConsents()
   const { body: list } = await me.get(own).expect(200)
   const shown = { scopes: ['openid'], allowed: expect.any(String), lastUsed: expect.any(String) }
   expect(list).toMatchObject([
@@ -56,9 +57,9 @@ it('the withdrawal of a consent ends all tokens of that user and application onl
   await me.delete(`${own}/${applications[0]}`).expect(204)
   await me.delete(`${own}/${applications[0]}`).expect(404)
   expect((await me.get(own).expect(200)).body).toMatchObject([{ clientName: 'Wiki' }])
-  expect(await kept(me)).toEqual([{ application: 'Wiki', models: 4 }])
+  expect(await countModels(me)).toEqual([{ application: 'Wiki', models: 4 }])
   expect((await colleague.get(own).expect(200)).body).toHaveLength(2)
-  expect(await kept(colleague)).toEqual([
+  expect(await countModels(colleague)).toEqual([
     { application: 'Charts', models: 4 },
     { application: 'Wiki', models: 4 },
   ])
@@ -72,7 +73,7 @@ it('the withdrawal of a consent ends all tokens of that user and application onl
 })
 
 it('an application without sessions has no time of last use', async () => {
-  const { me } = await twoApplications()
+  const { me } = await createConsents()
   await sql`delete from oidc_models`.execute(service.db)
   const { body } = await me.get(own).expect(200)
   expect(body[0]).not.toHaveProperty('lastUsed')

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
-import { startService, switchable, type Service } from '../app-under-test.ts'
+import { startService, switchableDatabase, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 
-const nowhere = connect<DB>('postgres://nobody@127.0.0.1:1/none', { name: 'down' })
+const unreachable = connect<DB>('postgres://nobody@127.0.0.1:1/none', { name: 'down' })
 let down = false
 let service: Service
 beforeAll(async () => {
-  service = await startService({}, (db) => switchable(() => (down ? nowhere.db : db)))
+  service = await startService({}, (db) => switchableDatabase(() => (down ? unreachable.db : db)))
 })
 afterAll(async () => {
   await service.stop()
-  await nowhere.db.destroy()
+  await unreachable.db.destroy()
 })
 
 it('the provider answers temporarily_unavailable while the database is down', async () => {

@@ -3,7 +3,7 @@ import type { SsoClientConfig, SsoClientConfigBody } from '@sluice/contracts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 
 let installation: Installation
@@ -13,7 +13,7 @@ beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
   identity = installation.identity[0]!
   const login = { username: 'admin', password: goodPassword }
-  admin = (await ask(identity, 'POST', '/auth/login', { body: login })).body.accessToken
+  admin = (await sendRequest(identity, 'POST', '/auth/login', { body: login })).body.accessToken
 })
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
@@ -21,10 +21,10 @@ afterAll(async () => {
 
 const scopes: SsoClientConfigBody['scopes'] = ['openid', 'ROLE_SEE_DATA_PIPELINE', 'ROLE_MANAGE_USER']
 
-/** An application, and a token that its user, who may do everything, let it have. */
-async function allowed() {
+/** Creates an application, and an access token of the admin for it. */
+async function createApplicationToken() {
   const body = applicationBody({ scopes })
-  const made = await ask(identity, 'POST', '/sso-client-configs', { token: admin, body })
+  const created = await sendRequest(identity, 'POST', '/sso-client-configs', { token: admin, body })
   const verifier = 'v'.repeat(50)
   const digest = await crypto.subtle.digest('SHA-256', Buffer.from(verifier))
   const redirect_uri = body.redirectUris[0]!
@@ -47,51 +47,54 @@ async function allowed() {
     body: new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri, code_verifier: verifier }),
   })
   const { access_token: token } = (await answer.json()) as { access_token: string }
-  return { body, token, config: made.body as SsoClientConfig }
+  return { body, token, config: created.body as SsoClientConfig }
 }
-type Allowed = Awaited<ReturnType<typeof allowed>>
+type ApplicationToken = Awaited<ReturnType<typeof createApplicationToken>>
 
-const here = async (token: string) => (await ask(identity, 'GET', '/users', { token })).status
-const there = async (token: string) => (await ask(installation.pipeline, 'GET', '/data-pipelines', { token })).status
+const identityStatus = async (token: string) => (await sendRequest(identity, 'GET', '/users', { token })).status
+const pipelineStatus = async (token: string) =>
+  (await sendRequest(installation.pipeline, 'GET', '/data-pipelines', { token })).status
 
-const reasons: Record<string, { bite(given: Allowed): Promise<{ status: number }>; status: number }> = {
+/** Events that end the access of an application, and the status that its token gets afterwards. */
+const events: Record<string, { trigger(given: ApplicationToken): Promise<{ status: number }>; status: number }> = {
   'the application is deleted': {
-    bite: ({ config }) => ask(identity, 'DELETE', `/sso-client-configs/${config.id}`, { token: admin }),
+    trigger: ({ config }) => sendRequest(identity, 'DELETE', `/sso-client-configs/${config.id}`, { token: admin }),
     status: 401,
   },
-  'the application may do less': {
-    bite: ({ config, body: { clientSecret: _kept, ...body } }) =>
-      ask(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
+  'the application loses a scope': {
+    trigger: ({ config, body: { clientSecret: _kept, ...body } }) =>
+      sendRequest(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
         token: admin,
         body: { ...body, scopes: ['openid', 'ROLE_SEE_VIEW'] },
       }),
     status: 403,
   },
-  'the application signs users in no more': {
-    bite: ({ config, body: { clientSecret: _kept, ...body } }) =>
-      ask(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
+  'the application loses the authorization code grant': {
+    trigger: ({ config, body: { clientSecret: _kept, ...body } }) =>
+      sendRequest(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
         token: admin,
         body: { ...body, grantTypes: [{ value: 'client_credentials' }] },
       }),
     status: 401,
   },
-  'its user takes their yes back': {
-    bite: ({ config }) => ask(identity, 'DELETE', `/users/me/applications/${config.id}`, { token: admin }),
+  'the user withdraws the consent': {
+    trigger: ({ config }) => sendRequest(identity, 'DELETE', `/users/me/applications/${config.id}`, { token: admin }),
     status: 401,
   },
 }
 
-it.each(Object.entries(reasons))(
-  '%s: what it holds for its user ends at once here, and within ten seconds there',
-  async (_reason, { bite, status }) => {
-    const [one, staying] = [await allowed(), await allowed()]
-    for (const { token } of [one, staying]) expect([await here(token), await there(token)]).toEqual([200, 200])
-    expect([200, 204]).toContain((await bite(one)).status)
+it.each(Object.entries(events))(
+  'when %s, the identity service refuses its token immediately and the pipeline service within ten seconds',
+  async (_event, { trigger, status }) => {
+    const statusesOf = async (token: string) => [await identityStatus(token), await pipelineStatus(token)]
+    const [affected, unaffected] = [await createApplicationToken(), await createApplicationToken()]
+    for (const { token } of [affected, unaffected]) expect(await statusesOf(token)).toEqual([200, 200])
+    expect([200, 204]).toContain((await trigger(affected)).status)
     const since = Date.now()
-    expect(await here(one.token)).toBe(status)
-    expect(await lastOtherAnswerMs(() => there(one.token), status, since)).toBeLessThan(10_000)
-    expect([await here(staying.token), await there(staying.token)]).toEqual([200, 200])
-    // Their own sign-in is not touched by it.
-    expect([await here(admin), await there(admin)]).toEqual([200, 200])
+    expect(await identityStatus(affected.token)).toBe(status)
+    expect(await lastOtherAnswerMs(() => pipelineStatus(affected.token), status, since)).toBeLessThan(10_000)
+    expect(await statusesOf(unaffected.token)).toEqual([200, 200])
+    // The user's own session token stays valid.
+    expect(await statusesOf(admin)).toEqual([200, 200])
   },
 )

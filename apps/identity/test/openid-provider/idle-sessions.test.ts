@@ -12,22 +12,22 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const leftAlone = (uid: string, minutes: number) =>
+const setIdleMinutes = (uid: string, minutes: number) =>
   sql`
     update sessions set last_used_at = now() - make_interval(mins => ${minutes})
     where user_id = (select id from users where uid = ${uid})`.execute(service.db)
 
-const wanted = { scope: 'openid offline_access', prompt: 'consent' }
+const parameters = { scope: 'openid offline_access', prompt: 'consent' }
 
 it('refreshes of an application keep the session open until it is idle for too long', async () => {
   const user = await party.user()
-  const { browser, tokens } = await party.signIn(user.username, wanted)
-  await leftAlone(user.uid, 8 * 60 - 1)
+  const { browser, tokens } = await party.signIn(user.username, parameters)
+  await setIdleMinutes(user.uid, 8 * 60 - 1)
   const next = await client.refreshTokenGrant(party.config, tokens.refresh_token!)
-  await leftAlone(user.uid, 8 * 60 - 1)
-  const stillIn = await party.begin()
-  expect((await browser.open(stillIn.url)).html).not.toContain('name="password"')
-  await leftAlone(user.uid, 8 * 60)
+  await setIdleMinutes(user.uid, 8 * 60 - 1)
+  const resumed = await party.begin()
+  expect((await browser.open(resumed.url)).html).not.toContain('name="password"')
+  await setIdleMinutes(user.uid, 8 * 60)
   await expect(client.refreshTokenGrant(party.config, next.refresh_token!)).rejects.toMatchObject({
     error: 'invalid_grant',
   })
@@ -36,7 +36,7 @@ it('refreshes of an application keep the session open until it is idle for too l
 it('an idle browser session requires a new sign-in', async () => {
   const user = await party.user()
   const { browser } = await party.signIn(user.username)
-  await leftAlone(user.uid, 8 * 60)
-  const again = await party.begin()
-  expect((await browser.open(again.url)).html).toContain('name="password"')
+  await setIdleMinutes(user.uid, 8 * 60)
+  const second = await party.begin()
+  expect((await browser.open(second.url)).html).toContain('name="password"')
 })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { enrol } from '../enrol-second-factor.ts'
+import { enrolSecondFactor } from '../enrol-second-factor.ts'
 import { Browser } from './browser.ts'
 import { published, relyingParty } from './relying-party.ts'
 
@@ -125,13 +125,13 @@ describe('an interaction', () => {
     const stranger = party.browser()
     for (const path of ['', '/code', '/federated?ticket=x'])
       expect((await stranger.open(`${page.url.pathname}${path}`)).html).toContain('This sign-in is no longer valid')
-    const { page: theirs } = await open(stranger)
-    // With the form of one and the cookies of the other.
-    const mixed = new Browser({ published, actual: party.actual })
-    mixed.cookies.push(...stranger.cookies)
+    const { page: strangerPage } = await open(stranger)
+    // A browser with the form of one interaction and the cookies of another.
+    const mixedBrowser = new Browser({ published, actual: party.actual })
+    mixedBrowser.cookies.push(...stranger.cookies)
     const user = await party.user()
-    const answer = await mixed.submit(page, { username: user.username, password: goodPassword })
-    expect([answer.status, theirs.status]).toEqual([403, 200])
+    const answer = await mixedBrowser.submit(page, { username: user.username, password: goodPassword })
+    expect([answer.status, strangerPage.status]).toEqual([403, 200])
     expect(await sessionsOf(user.uid)).toBe(0)
   })
 
@@ -151,7 +151,7 @@ describe('an interaction', () => {
   it('ignores or refuses a consent, code or ticket before the sign-in', async () => {
     const user = await party.user()
     const { browser, page } = await open()
-    // Consent before anybody is signed in leads back to the sign-in.
+    // A consent before the sign-in returns to the sign-in page.
     const skipped = await browser.submit(
       { ...page, html: page.html.replace('/login"', '/consent"') },
       { decision: 'allow' },
@@ -169,27 +169,27 @@ describe('an interaction', () => {
 describe('a second factor', () => {
   it('refuses a ticket and a code of another organisation with 401', async () => {
     const elsewhere = await service.as(['ROLE_SEE_VIEW'])
-    const factor = await enrol(service, elsewhere)
+    const factor = await enrolSecondFactor(service, elsewhere)
     const before = await sessionsOf(elsewhere.uid)
     const { username } = elsewhere
     const login = await service.http.post('/api/v1/auth/login').send({ username, password: goodPassword }).expect(200)
     const { ticket } = login.body.secondFactor
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
-    await enrol(service, user)
+    await enrolSecondFactor(service, user)
     const { browser, page } = await open()
-    const asked = await browser.submit(page, { username: user.username, password: goodPassword })
+    const consent = await browser.submit(page, { username: user.username, password: goodPassword })
     browser.cookies.find(({ name }) => name === 'sluice-second-factor')!.value = ticket
-    expect((await browser.submit(asked, { code: factor.code() })).status).toBe(401)
+    expect((await browser.submit(consent, { code: factor.code() })).status).toBe(401)
     expect(await sessionsOf(elsewhere.uid)).toBe(before)
-    const noted = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
-    expect(noted).toContainEqual({ outcome: 'of another organisation' })
-    // Both are still good where they belong.
+    const auditDetails = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
+    expect(auditDetails).toContainEqual({ outcome: 'of another organisation' })
+    // The ticket and the code stay valid for a sign-in in their own organisation.
     await service.http.post('/api/v1/auth/login/code').send({ ticket, code: factor.code() }).expect(200)
   })
 
   it('is required on a separate page before a session is created', async () => {
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
-    const factor = await enrol(service, user)
+    const factor = await enrolSecondFactor(service, user)
     const before = await sessionsOf(user.uid)
     const { browser, page, finish } = await open()
     const code = await browser.submit(page, { username: user.username, password: goodPassword })

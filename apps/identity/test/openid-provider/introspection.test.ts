@@ -14,8 +14,8 @@ afterAll(() => service.stop())
 
 const grantTypes = [{ value: 'authorization_code' as const }, { value: 'refresh_token' as const }]
 
-describe('an application learns of its user', () => {
-  it('the codes of their groups and their organisation, if its scopes say so', async () => {
+describe('the claims of a user', () => {
+  it('contain group codes and the organisation only with the scopes groups and organization', async () => {
     const own = await relyingParty(service, { grantTypes, scopes: ['openid', 'profile', 'groups', 'organization'] })
     const user = await own.user()
     const codes = ['FIELD', 'LAB']
@@ -28,30 +28,30 @@ describe('an application learns of its user', () => {
       )
     }
     const { tokens } = await own.signIn(user.username, { scope: 'openid groups organization' })
-    const told = await client.fetchUserInfo(own.config, tokens.access_token, user.uid)
-    expect(told).toMatchObject({ groups: codes, organization: { id: own.organisation, name: expect.any(String) } })
+    const claims = await client.fetchUserInfo(own.config, tokens.access_token, user.uid)
+    expect(claims).toMatchObject({ groups: codes, organization: { id: own.organisation, name: expect.any(String) } })
     expect(tokens.claims()).toMatchObject({ groups: codes, organization: { id: own.organisation } })
     const less = await own.signIn(user.username, { scope: 'openid profile' })
-    const told2 = await client.fetchUserInfo(own.config, less.tokens.access_token, user.uid)
-    expect([told2['groups'], told2['organization']]).toEqual([undefined, undefined])
+    const fewerClaims = await client.fetchUserInfo(own.config, less.tokens.access_token, user.uid)
+    expect([fewerClaims['groups'], fewerClaims['organization']]).toEqual([undefined, undefined])
   })
 })
 
 describe('introspection (RFC 7662)', () => {
-  const ask = (by: { ssoClientId: string; clientSecret?: string | null }, token: string) =>
+  const introspect = (by: { ssoClientId: string; clientSecret?: string | null }, token: string) =>
     service.http.post('/oidc/token/introspection').type('form').auth(by.ssoClientId, by.clientSecret!).send({ token })
 
-  it('tells an application of the same organisation about opaque tokens, tokens for our services and first-party ones', async () => {
+  it('describes opaque tokens, tokens for the services of Sluice and session tokens to an application of the same organisation', async () => {
     const own = await relyingParty(service, { grantTypes, scopes: ['openid', 'profile', 'ROLE_SEE_VIEW'] })
     const api = applicationBody()
     await own.admin.post('/sso-client-configs').send(api).expect(201)
     const user = await own.user()
     const opaque = (await own.signIn(user.username, { scope: 'openid profile' })).tokens.access_token
     const jwt = (await own.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })).tokens.access_token
-    const first = (await service.signIn(user.username)).accessToken
-    expect((await ask(api, opaque).expect(200)).body).toMatchObject({ active: true, sub: user.uid })
+    const sessionToken = (await service.signIn(user.username)).accessToken
+    expect((await introspect(api, opaque).expect(200)).body).toMatchObject({ active: true, sub: user.uid })
     const { ssoClientId } = own.body
-    const { body } = await ask(api, jwt).expect(200)
+    const { body } = await introspect(api, jwt).expect(200)
     expect(body).toMatchObject({
       active: true,
       sub: user.uid,
@@ -60,26 +60,27 @@ describe('introspection (RFC 7662)', () => {
       scope: expect.stringContaining('ROLE_SEE_VIEW'),
       organization: { id: own.organisation },
     })
-    expect((await ask(api, first).expect(200)).body).toMatchObject({ active: true, sub: user.uid })
+    expect((await introspect(api, sessionToken).expect(200)).body).toMatchObject({ active: true, sub: user.uid })
 
     await sql`update users set status = 'INACTIVE' where uid = ${user.uid}`.execute(service.db)
-    for (const token of [jwt, first]) expect((await ask(api, token).expect(200)).body).toEqual({ active: false })
+    for (const token of [jwt, sessionToken])
+      expect((await introspect(api, token).expect(200)).body).toEqual({ active: false })
   })
 
-  it('tells nothing to another organisation, to an application without a secret, or to one with a wrong one', async () => {
+  it('describes no token to an application of another organisation, without a secret or with a wrong secret', async () => {
     const own = await relyingParty(service, { grantTypes, scopes: ['openid', 'ROLE_SEE_VIEW'] })
     const other = await relyingParty(service)
     const user = await own.user()
     const jwt = (await own.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })).tokens.access_token
     const opaque = (await own.signIn(user.username, { scope: 'openid' })).tokens.access_token
     for (const token of [jwt, opaque, 'nonsense', 'a.b.c', `${jwt}x`])
-      expect((await ask(other.body, token).expect(200)).body).toEqual({ active: false })
-    await ask({ ...own.body, clientSecret: 'wrong-secret-wrong-secret' }, jwt).expect(401)
-    const open = applicationBody({ clientSecret: undefined, grantTypes, scopes: ['openid'] })
-    delete open.clientSecret
-    await own.admin.post('/sso-client-configs').send(open).expect(201)
-    const asked = service.http.post('/oidc/token/introspection').type('form')
-    const answer = await asked.send({ token: jwt, client_id: open.ssoClientId })
+      expect((await introspect(other.body, token).expect(200)).body).toEqual({ active: false })
+    await introspect({ ...own.body, clientSecret: 'wrong-secret-wrong-secret' }, jwt).expect(401)
+    const publicApplication = applicationBody({ clientSecret: undefined, grantTypes, scopes: ['openid'] })
+    delete publicApplication.clientSecret
+    await own.admin.post('/sso-client-configs').send(publicApplication).expect(201)
+    const request = service.http.post('/oidc/token/introspection').type('form')
+    const answer = await request.send({ token: jwt, client_id: publicApplication.ssoClientId })
     expect([answer.status === 200 ? answer.body.active : answer.status]).not.toEqual([true])
   })
 })

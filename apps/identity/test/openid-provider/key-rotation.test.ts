@@ -37,31 +37,31 @@ const age = (state: string, days: number) =>
 const published = async () =>
   ((await service.http.get('/.well-known/jwks.json').expect(200)).body.keys as { kid: string }[]).map(({ kid }) => kid)
 
-let later = 0
+let skippedMs = 0
 const now = performance.now.bind(performance)
 beforeAll(() => {
-  performance.now = () => now() + later
+  performance.now = () => now() + skippedMs
 })
 afterAll(() => {
   performance.now = now
 })
 
-/** Processes believe their keys for a minute: what that minute brings, at once. */
-async function aMinuteLater(): Promise<void> {
+/** Moves the clock of this process forward until its cached keys, which are valid for a minute, have been read again. */
+async function expireCachedKeys(): Promise<void> {
   const { rows } = await sql<{ kid: string }>`select kid from signing_keys order by kid`.execute(service.db)
-  do later += 61_000
-  while (rows.map(({ kid }) => kid).join() !== (await published()).toSorted().join() && (await soon()))
-  // Which of them signs is read meanwhile, and waited for only after ten minutes; the first time that may be a reading of before.
+  do skippedMs += 61_000
+  while (rows.map(({ kid }) => kid).join() !== (await published()).toSorted().join() && (await shortPause()))
+  // After ten minutes, a request waits for the keys to be read. The first one may get a read that started earlier.
   for (const _ of [1, 2]) {
-    later += 601_000
+    skippedMs += 601_000
     await published()
   }
 }
 
-const soon = () => new Promise((resolve) => setTimeout(() => resolve(true), 20))
+const shortPause = () => new Promise((resolve) => setTimeout(() => resolve(true), 20))
 
-describe('keys', () => {
-  it('are published before they sign, sign for their time, and are published until nothing of theirs is left', async () => {
+describe('signing keys', () => {
+  it('are published before they sign, sign for 90 days, and stay published for 31 more days', async () => {
     await sql`delete from signing_keys`.execute(service.db)
     await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual([])
@@ -72,7 +72,7 @@ describe('keys', () => {
     const [next] = await kidsIn('NEXT')
 
     await age('CURRENT', 91)
-    // Not yet: it was published a moment ago.
+    // The next key does not sign yet, because it was published less than an hour ago.
     await rotateDueKeys(service.db, rotation)
     expect(await kidsIn('CURRENT')).toEqual([first])
     await age('NEXT', 1)
@@ -89,17 +89,17 @@ describe('keys', () => {
     await age('PREVIOUS', 32)
     await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual(['CURRENT', 'NEXT'])
-    await aMinuteLater()
+    await expireCachedKeys()
   })
 
-  it('are rotated once, however many processes do it at once', async () => {
+  it('are rotated once by concurrent processes', async () => {
     await age('CURRENT', 91)
     await age('NEXT', 91)
     await Promise.all(Array.from({ length: 8 }, () => rotateDueKeys(service.db, rotation)))
     expect(await states()).toEqual(['CURRENT', 'NEXT', 'PREVIOUS'])
   })
 
-  it('are rotated by hand once the next one is known, or at once', async () => {
+  it('are rotated by the operator after the next key was published, or immediately with force', async () => {
     expect(await rotateKeys(service.db, rotation.ring)).toMatchObject({
       outcome: 'published',
       signsFrom: expect.any(Date),
@@ -107,17 +107,17 @@ describe('keys', () => {
     const [next] = await kidsIn('NEXT')
     expect(await rotateKeys(service.db, rotation.ring, true)).toEqual({ outcome: 'rotated', kid: next })
     expect(await kidsIn('CURRENT')).toEqual([next])
-    await aMinuteLater()
+    await expireCachedKeys()
   })
 })
 
 describe('a rotation', () => {
   const rotate = async () => {
     await rotateKeys(service.db, rotation.ring, true)
-    await aMinuteLater()
+    await expireCachedKeys()
   }
 
-  it('disturbs nobody who is signing in, refreshing or signed in', async () => {
+  it('does not interrupt sign-ins, refreshes and existing tokens', async () => {
     const user = await party.user()
     const { tokens: before } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const browser = party.browser()
@@ -132,13 +132,13 @@ describe('a rotation', () => {
     const after = await finish(page)
     expect(decodeProtectedHeader(after.access_token).kid).toBe((await kidsIn('CURRENT'))[0])
     expect(decodeProtectedHeader(after.id_token!).kid).toBe((await kidsIn('CURRENT'))[0])
-    await service.bearing(before.access_token).get('/users/me').expect(200)
-    await service.bearing(after.access_token).get('/users/me').expect(200)
+    await service.withToken(before.access_token).get('/users/me').expect(200)
+    await service.withToken(after.access_token).get('/users/me').expect(200)
     await client.refreshTokenGrant(party.config, before.refresh_token!)
     expect(await published()).toEqual(expect.arrayContaining([decodeProtectedHeader(before.access_token).kid]))
   })
 
-  it('is survived by sign-ins that go on all the while', async () => {
+  it('does not fail sign-ins that run while keys are rotated repeatedly', async () => {
     const users = await Promise.all(Array.from({ length: 6 }, () => party.user()))
     const signIns = new AbortController()
     const rotations = (async () => {
@@ -152,21 +152,21 @@ describe('a rotation', () => {
     }
   })
 
-  it('can take back what a key that others have seen had signed', async () => {
+  it('invalidates the tokens of previous keys when they are withdrawn', async () => {
     const { tokens } = await party.signIn((await party.user()).username, { scope: 'openid ROLE_SEE_VIEW' })
     await rotate()
     expect(await forgetPreviousKeys(service.db)).toBeGreaterThan(0)
-    await aMinuteLater()
-    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+    await expireCachedKeys()
+    await service.withToken(tokens.access_token).get('/users/me').expect(401)
   })
 })
 
-it('other processes follow within a minute', async () => {
+it('another process signs with the new key within a minute of its rotation', async () => {
   const other = createSigningKeys(service.db, rotation.ring)
   await other.current()
   await rotateKeys(service.db, rotation.ring, true)
   const [kid] = await kidsIn('CURRENT')
   expect((await other.current()).kid).not.toBe(kid)
-  later += 61_000
+  skippedMs += 61_000
   while ((await other.current()).kid !== kid) await new Promise((resolve) => setTimeout(resolve, 20))
 })

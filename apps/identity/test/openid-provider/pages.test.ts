@@ -8,15 +8,15 @@ import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import type { Browser, Page } from './browser.ts'
 import { relyingParty } from './relying-party.ts'
 
-/** The pages that an application's people see, where Sluice is published below a path and they read German. */
+/** Pages of a sign-in to an application, below a path of the public URL and in German. */
 
-const at = 'http://localhost:3001/identity'
+const publicUrl = 'http://localhost:3001/identity'
 let service: Service
 let party: Awaited<ReturnType<typeof relyingParty>>
 beforeAll(async () => {
-  service = await startService({ IDENTITY_PUBLIC_URL: at })
+  service = await startService({ IDENTITY_PUBLIC_URL: publicUrl })
   const scopes = ['openid', 'profile', 'email', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP'] as const
-  party = await relyingParty(service, { scopes: [...scopes] }, [], at)
+  party = await relyingParty(service, { scopes: [...scopes] }, [], publicUrl)
 })
 afterAll(() => service.stop())
 
@@ -26,30 +26,30 @@ const begin = async (scope: string, browser = party.browser()) => {
   const { url } = await party.begin({ scope })
   return { browser, page: await browser.open(url) }
 }
-/** The question what the application may do, for somebody who has just signed in. */
-const question = async (scope: string) => {
+/** The consent page of an application, for a user who has just signed in. */
+const openConsentPage = async (scope: string) => {
   const user = await party.user(['ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP'])
   const { browser, page } = await begin(scope)
-  const asked = await browser.submit(page, { username: user.username, password: goodPassword })
-  return { browser, page: await inGerman(browser, asked) }
+  const consent = await browser.submit(page, { username: user.username, password: goodPassword })
+  return { browser, page: await inGerman(browser, consent) }
 }
 
-describe('the pages of an application’s sign-in', () => {
-  it('ask in German what the application may do, to the last scope', async () => {
-    const { page } = await question('openid profile email ROLE_SEE_VIEW ROLE_MANAGE_USER_GROUP')
+describe('the pages of a sign-in to an application', () => {
+  it('list every requested scope in German on the consent page', async () => {
+    const { page } = await openConsentPage('openid profile email ROLE_SEE_VIEW ROLE_MANAGE_USER_GROUP')
     expect(page.html).toContain('<html lang="de">')
-    const listed = [...page.html.matchAll(/<li>(.*?)<\/li>/g)].map(([, text]) => text)
+    const listedTexts = [...page.html.matchAll(/<li>(.*?)<\/li>/g)].map(([, text]) => text)
     const { profile, email, ROLE_SEE_VIEW, ROLE_MANAGE_USER_GROUP } = de.scopes
-    const wanted = [profile, email, ROLE_SEE_VIEW, ROLE_MANAGE_USER_GROUP, de.consent.account]
-    expect(listed.toSorted()).toEqual(wanted.toSorted())
+    const expectedTexts = [profile, email, ROLE_SEE_VIEW, ROLE_MANAGE_USER_GROUP, de.consent.account]
+    expect(listedTexts.toSorted()).toEqual(expectedTexts.toSorted())
     for (const text of Object.values(en.scopes)) expect(page.html).not.toContain(`>${text}<`)
   })
 
-  it('have words for every scope that there is', () => {
+  it('have a text for every scope', () => {
     expect(Object.keys(en.scopes).toSorted()).toEqual([...applicationScopes].toSorted())
   })
 
-  it('say in German what the application did wrong', async () => {
+  it('describe an invalid request of an application in German', async () => {
     const { url } = await party.begin()
     url.searchParams.set('client_id', 'nobody')
     const { html, headers } = await party.browser().ask(url, german)
@@ -58,32 +58,32 @@ describe('the pages of an application’s sign-in', () => {
     expect(headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'self'")
   })
 
-  it('say in German that the account elsewhere did not do', async () => {
+  it('describe a failed federated sign-in in German', async () => {
     const { browser, page } = await begin('openid')
     const { html } = await browser.ask(new URL(`${page.url.href}/federated?problem=x`), german)
     expect(html).toContain(de.application.federated)
   })
 
-  it('find their stylesheet below the path', async () => {
+  it('link to the stylesheet below the path of the public URL', async () => {
     const { browser, page: signIn } = await begin('openid')
-    const { browser: signedIn, page: consent } = await question('openid profile')
-    const gone = await party.browser().open(signIn.url)
+    const { browser: signedIn, page: consent } = await openConsentPage('openid profile')
+    const otherBrowser = await party.browser().open(signIn.url)
     const refused = await browser.ask(new URL(`${signIn.url.href}/login`), {
       method: 'POST',
       body: new URLSearchParams(),
     })
-    const signedOut = await browser.open(`${at}/oidc/session/end/success`)
-    const signOut = await signedIn.open(`${at}/oidc/session/end`)
+    const signedOut = await browser.open(`${publicUrl}/oidc/session/end/success`)
+    const signOut = await signedIn.open(`${publicUrl}/oidc/session/end`)
     const { url } = await party.begin()
     url.searchParams.set('client_id', 'nobody')
     const unknown = await browser.open(url)
-    expect([gone.status, refused.status, unknown.status]).toEqual([400, 403, 400])
-    for (const { html } of [signIn, consent, gone, refused, signedOut, signOut, unknown])
+    expect([otherBrowser.status, refused.status, unknown.status]).toEqual([400, 403, 400])
+    for (const { html } of [signIn, consent, otherBrowser, refused, signedOut, signOut, unknown])
       expect(html).toContain(`href="/identity${stylesheetPath}"`)
-    expect((await browser.open(`${at}${stylesheetPath}`)).status).toBe(200)
+    expect((await browser.open(`${publicUrl}${stylesheetPath}`)).status).toBe(200)
   })
 
-  it('let the page for a new password know for whom one wanted to sign in', async () => {
+  it('name the organisation on the forgot-password page that the sign-in page links to', async () => {
     const { browser, page } = await begin('openid')
     const [, href] = /href="([^"]+forgot-password)"/.exec(page.html) ?? []
     expect(href).toBe('/identity/account/forgot-password')
@@ -93,7 +93,7 @@ describe('the pages of an application’s sign-in', () => {
     expect((await browser.open(new URL(href!, page.url))).html).toContain(rows[0]!.name)
   })
 
-  it('are pages as well where something breaks on our side', async () => {
+  it('show an internal error in German with its request id, and its reason only in the log', async () => {
     const { browser, page } = await begin('openid')
     await sql`alter table sso_provider_configs rename to elsewhere`.execute(service.db)
     try {

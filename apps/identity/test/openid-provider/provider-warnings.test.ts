@@ -3,7 +3,7 @@ import * as client from 'openid-client'
 import { startService, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 
-/** What oidc-provider prints for every choice that is left to it, and for everything that only suits development. */
+/** The console output: oidc-provider warns about default settings and development features. */
 const printed: unknown[] = []
 const keep = (...text: unknown[]) => void printed.push(text)
 let service: Service
@@ -32,7 +32,7 @@ it('oidc-provider logs no warning about defaults or development features', async
   expect(printed).toEqual([])
 })
 
-it('has no page that takes any password', async () => {
+it('the development pages of oidc-provider, which accept any password, do not exist', async () => {
   const party = await relyingParty(service)
   const browser = party.browser()
   const { url } = await party.begin()

@@ -6,7 +6,7 @@ import { Browser, type Page } from './browser.ts'
 
 export const published = 'http://localhost:3001'
 
-/** An application with a real OpenID client, and people who sign in to it. */
+/** Creates an application and its organisation. Signs users in with openid-client, an independent library. */
 export async function relyingParty(
   service: Service,
   changes: Partial<SsoClientConfigBody> = {},
@@ -42,7 +42,7 @@ export async function relyingParty(
     actual,
     browser: () => new Browser({ published: at, actual }),
     user: (roles: Role[] = ['ROLE_SEE_VIEW']) => service.user({ client: organisation, roles }),
-    /** A request for a sign-in, and what is needed to take its answer. */
+    /** Returns the URL of an authorization request, and `finish`, which exchanges the code for tokens. */
     async begin(parameters: Record<string, string> = {}) {
       const verifier = client.randomPKCECodeVerifier()
       const state = client.randomState()
@@ -69,7 +69,7 @@ export async function relyingParty(
           }),
       }
     },
-    /** Signs a user in with their password, says yes, and takes the tokens. */
+    /** Signs a user in with the password, gives consent, and returns the tokens. */
     async signIn(
       username: string,
       parameters: Record<string, string> = {},
@@ -80,7 +80,7 @@ export async function relyingParty(
       if (page.html.includes('name="password"')) page = await browser.submit(page, { username, password: goodPassword })
       if (page.html.includes('value="allow"')) page = await browser.submit(page, { decision: 'allow' })
       if (page.url.origin !== new URL(redirectUri).origin)
-        throw new Error(`not back at the application but at ${page.url.href}: ${page.status} ${page.html}`)
+        throw new Error(`The sign-in ended at ${page.url.href} instead of the application: ${page.status} ${page.html}`)
       return { browser, page, tokens: await finish(page) }
     },
   }

@@ -33,7 +33,7 @@ const states = async () =>
     ({ state }) => state,
   )
 
-it('rotates the keys of an installation by hand', async () => {
+it('the rotate-keys command publishes the next key, rotates on request, and deletes previous keys', async () => {
   expect(await run()).toMatch(/is published but does not sign yet.*--at-once/)
   expect(await states()).toEqual(['CURRENT', 'NEXT'])
   expect(await run('--at-once')).toMatch(/^Key [\w-]+ signs all new tokens from now on\.\n$/)

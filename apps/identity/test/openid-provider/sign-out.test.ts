@@ -34,7 +34,7 @@ describe('sign-out', () => {
     const { rows: audit } = await sql`
       select client, details from audit where operation = 'oidc.signOut' and actor = ${user.uid}`.execute(service.db)
     expect(audit).toEqual([{ client: party.organisation, details: { application: party.body.ssoClientId } }])
-    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+    await service.withToken(tokens.access_token).get('/users/me').expect(401)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',
     })
@@ -71,8 +71,8 @@ describe('sign-out', () => {
     const wish = { client_id: party.body.ssoClientId, post_logout_redirect_uri: left, state: 'away' }
     const away = await party.browser().open(`/oidc/session/end?${new URLSearchParams(wish)}`)
     expect(away.url.href).toBe(`${left}?state=away`)
-    const evil = new URLSearchParams({ ...wish, post_logout_redirect_uri: 'https://evil.example/' })
-    expect((await party.browser().open(`/oidc/session/end?${evil}`)).status).toBe(400)
+    const unregistered = new URLSearchParams({ ...wish, post_logout_redirect_uri: 'https://evil.example/' })
+    expect((await party.browser().open(`/oidc/session/end?${unregistered}`)).status).toBe(400)
   })
 
   it('refuses redirect URIs that are not registered and keeps the session open', async () => {
@@ -100,7 +100,7 @@ describe('sign-out', () => {
     const { browser } = await party.signIn(first.username)
     const { url, finish } = await party.begin({ prompt: 'login' })
     let page = await browser.submit(await browser.open(url), { username: second.username, password: goodPassword })
-    // A page that sends itself; without scripts there is a button.
+    // This page submits its form with a script, and has a button for browsers without scripts.
     expect(page.headers.get('content-security-policy')).toMatch(/script-src 'self' 'sha256-/)
     page = await browser.submit(page, {})
     page = await browser.submit(page, { decision: 'allow' })
@@ -119,7 +119,7 @@ describe('tokens and sessions of an application', () => {
       error: 'invalid_grant',
     })
     await expect(client.fetchUserInfo(party.config, opaque.tokens.access_token, uid)).rejects.toThrow()
-    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+    await service.withToken(tokens.access_token).get('/users/me').expect(401)
     const next = await party.begin({ prompt: 'none' })
     await expect(next.finish(await browser.open(next.url))).rejects.toMatchObject({ error: 'login_required' })
   }
@@ -143,10 +143,10 @@ describe('tokens and sessions of an application', () => {
     const user = await own.user()
     const { browser, tokens } = await own.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const itself = await client.clientCredentialsGrant(own.config)
-    await service.bearing(itself.access_token).get('/user-groups').expect(200)
+    await service.withToken(itself.access_token).get('/user-groups').expect(200)
     await sql`update clients set disabled = true where uid = ${own.organisation}`.execute(service.db)
-    await service.bearing(itself.access_token).get('/user-groups').expect(401)
-    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+    await service.withToken(itself.access_token).get('/user-groups').expect(401)
+    await service.withToken(tokens.access_token).get('/users/me').expect(401)
     await expect(client.clientCredentialsGrant(own.config)).rejects.toMatchObject({ status: 401 })
     await expect(client.refreshTokenGrant(own.config, tokens.refresh_token!)).rejects.toMatchObject({ status: 401 })
     const { url } = await own.begin()
@@ -161,7 +161,7 @@ describe('tokens and sessions of an application', () => {
     const { tokens } = await own.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const itself = await client.clientCredentialsGrant(own.config)
     await own.admin.delete(`/sso-client-configs/${own.application.id}`).expect(204)
-    await service.bearing(itself.access_token).get('/user-groups').expect(401)
+    await service.withToken(itself.access_token).get('/user-groups').expect(401)
     await expect(client.refreshTokenGrant(own.config, tokens.refresh_token!)).rejects.toMatchObject({ status: 401 })
     const { rows } = await sql`
       select from oidc_models m join sessions s on s.id = m.session_id join users u on u.id = s.user_id

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { publishedKeys, tokenVerifier } from '@sluice/http-server'
 import { goodPassword } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
 beforeAll(async () => {
@@ -15,20 +15,20 @@ afterAll(async () => {
 it('tokens of a withdrawn key are refused by all services within 70 seconds', async () => {
   const [identity = ''] = installation.identity
   const login = { username: 'admin', password: goodPassword }
-  const { accessToken } = (await ask(identity, 'POST', '/auth/login', { body: login })).body
+  const { accessToken } = (await sendRequest(identity, 'POST', '/auth/login', { body: login })).body
   const pipelines = async () =>
-    (await ask(installation.pipeline, 'GET', '/data-pipelines', { token: accessToken })).status
-  const quick = tokenVerifier(identity, publishedKeys(identity, { every: 200 }))
+    (await sendRequest(installation.pipeline, 'GET', '/data-pipelines', { token: accessToken })).status
+  const verify = tokenVerifier(identity, publishedKeys(identity, { every: 200 }))
   expect(await pipelines()).toBe(200)
-  await quick(accessToken)
+  await verify(accessToken)
 
   await installation.command('identity/bin/rotate-keys.ts', '--at-once', '--forget-previous')
   const since = Date.now()
-  const quickly = () =>
-    quick(accessToken).then(
+  const verifierStatus = () =>
+    verify(accessToken).then(
       () => 200,
       (problem: { status: number }) => problem.status,
     )
-  await lastOtherAnswerMs(quickly, 401, since)
+  await lastOtherAnswerMs(verifierStatus, 401, since)
   expect(await lastOtherAnswerMs(pipelines, 401, since)).toBeLessThan(70_000)
 })

@@ -14,14 +14,14 @@ interface People {
   user: { name: string; username: string }
 }
 
-const somebody: People = {
+const sampleUser: People = {
   organisation: 'Northwind Weather Service',
   application: 'Station Planner',
   user: { name: 'Grace Okafor', username: 'grace.okafor' },
 }
 
 /** Returns every page in each of its states. */
-export function gallery(language = 'en', people: People = somebody): Record<string, string> {
+export function gallery(language = 'en', people: People = sampleUser): Record<string, string> {
   const { application, user } = people
   const { signIn, code, newPassword, forgotPassword, link, scopes } = readPageTexts(language)
   const whose = { organisation: { name: people.organisation }, language }

@@ -40,16 +40,16 @@ interface Visit {
 export async function visit(browser: Browser, { javaScript, scheme = 'light', width = 1280, language = 'en' }: Visit) {
   const context = await browser.createBrowserContext()
   const page = await context.newPage()
-  const asked: { url: string; referer: string | undefined }[] = []
-  const complaints: string[] = []
-  page.on('request', (request) => asked.push({ url: request.url(), referer: request.headers()['referer'] }))
-  page.on('console', (message) => complaints.push(message.text()))
-  page.on('pageerror', (error) => complaints.push(String(error)))
+  const requests: { url: string; referer: string | undefined }[] = []
+  const consoleMessages: string[] = []
+  page.on('request', (request) => requests.push({ url: request.url(), referer: request.headers()['referer'] }))
+  page.on('console', (message) => consoleMessages.push(message.text()))
+  page.on('pageerror', (error) => consoleMessages.push(String(error)))
   await page.setJavaScriptEnabled(javaScript)
   await page.setExtraHTTPHeaders({ 'accept-language': language })
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
   await page.setViewport({ width, height: 844 })
-  return { page, asked, complaints, close: () => context.close() }
+  return { page, requests, consoleMessages, close: () => context.close() }
 }
 
 /** Clicks an element and waits for the navigation. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Browser } from 'puppeteer-core'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
-import { enrol } from '../enrol-second-factor.ts'
+import { enrolSecondFactor } from '../enrol-second-factor.ts'
 import { startApplication } from './relying-party.ts'
 import { describeInBrowser, follow, startBrowser, textOf, visit } from './browser.ts'
 import { originOf } from './page-client.ts'
@@ -23,7 +23,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
 
   it('signs in with password and consent, returns to the application, and signs out', async () => {
     const { username } = await application.party.user()
-    const { page, asked, complaints, close } = await visit(browser, { javaScript: false, width: 390 })
+    const { page, requests, consoleMessages, close } = await visit(browser, { javaScript: false, width: 390 })
     await page.goto(`${application.origin}/sign-in`)
     expect(page.url()).toMatch(/^http:\/\/localhost:3001\/interaction\//)
     expect(await page.title()).toMatch(/^Sign in – Acme /)
@@ -57,13 +57,13 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     expect(await page.title()).toMatch(/^Sign in/)
     await close()
     // The console only reports responses other than 200, so the Content-Security-Policy blocked nothing.
-    expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
-    expect(asked.filter(({ referer }) => referer?.includes('localhost:3001'))).toEqual([])
+    expect(consoleMessages.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+    expect(requests.filter(({ referer }) => referer?.includes('localhost:3001'))).toEqual([])
   })
 
   it('requires the code of the second factor or a recovery code', async () => {
     const person = await service.as(['ROLE_SEE_VIEW'], application.party.organisation)
-    const { code, recoveryCodes } = await enrol(service, person)
+    const { code, recoveryCodes } = await enrolSecondFactor(service, person)
     const { page, close } = await visit(browser, { javaScript: false, width: 390 })
     await page.goto(`${application.origin}/sign-in`)
     await page.type('#username', person.username)
@@ -108,7 +108,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
 
   it('requires a confirmation for a sign-out without id_token_hint', async () => {
     const { username } = await application.party.user()
-    const { page, complaints, close } = await visit(browser, { javaScript: false, scheme: 'dark' })
+    const { page, consoleMessages, close } = await visit(browser, { javaScript: false, scheme: 'dark' })
     await page.goto(`${application.origin}/sign-in`)
     await page.type('#username', username)
     await page.type('#password', goodPassword)
@@ -119,7 +119,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await follow(page, 'button[name=logout]')
     expect(page.url()).toBe(`${application.origin}/goodbye`)
     await close()
-    expect(complaints).toEqual([])
+    expect(consoleMessages).toEqual([])
   })
 
   it('shows a page if the cookies of the sign-in are missing', async () => {

@@ -3,12 +3,12 @@ import { readConfig } from '../../src/config.ts'
 import { readPageTexts } from '../../src/pages/language.ts'
 import { startService } from '../app-under-test.ts'
 
-const ends = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']
+const finalPages = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']
 
 describe('the final page of an invitation or a password reset', () => {
   it('links to HOME_URL', async () => {
     const service = await startService({ HOME_URL: 'https://data.example.org/start' })
-    for (const path of ends) {
+    for (const path of finalPages) {
       const { text } = await service.http.get(path).expect(200)
       expect(text).toContain('href="https://data.example.org/start">Sign in at data.example.org</a>')
       expect(text).not.toContain('Ask the person who invited you')
@@ -24,7 +24,7 @@ describe('the final page of an invitation or a password reset', () => {
       ['de', 'Fragen Sie die Person, die Sie eingeladen hat'],
       ['fr', 'la personne qui vous a envoyé l’invitation'],
     ] as const)
-      for (const path of ends)
+      for (const path of finalPages)
         expect((await service.http.get(path).set('accept-language', language).expect(200)).text).toContain(words)
     await service.stop()
   })

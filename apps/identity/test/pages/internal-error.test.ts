@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { startService } from '../app-under-test.ts'
 
-it('shows a page when something breaks on our side, and logs the reason without showing it', async () => {
+it('an internal error shows a page with the request id, and its reason only in the log', async () => {
   const service = await startService()
   try {
     await sql`alter table links rename to links_elsewhere`.execute(service.db)

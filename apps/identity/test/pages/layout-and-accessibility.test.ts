@@ -68,7 +68,7 @@ describeInBrowser('every page', () => {
     }
     await tab.close()
     expect(found).toEqual([])
-    expect(tab.complaints).toEqual([])
+    expect(tab.consoleMessages).toEqual([])
   })
 
   it('fits a screen of 320 pixels, and loads only itself and its stylesheet', async () => {
@@ -81,12 +81,12 @@ describeInBrowser('every page', () => {
     }
     await tab.close()
     expect(wide).toEqual([])
-    const elsewhere = tab.asked.filter(
+    const foreignRequests = tab.requests.filter(
       ({ url, referer }) =>
         Boolean(referer) ||
         !(url === 'data:,' || (/\/account\/style-|\/[a-z-]+$/.test(decodeURI(url)) && url.startsWith(origin))),
     )
-    expect(elsewhere).toEqual([])
+    expect(foreignRequests).toEqual([])
   })
 
   it('has the tab order of the reading order and a visible focus', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { linkFor, visitor } from './page-client.ts'
+import { linkFor, createFormBrowser } from './page-client.ts'
 
 let service: Service
 let client: string
@@ -12,28 +12,28 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const newPassword = 'seven otters fold the map'
-const stateOf = async (uid: string) =>
+const readUser = async (uid: string) =>
   (
     await sql<{ status: string; version: number; password_hash: string | null; links: number }>`
       select status, version, password_hash, (select count(*)::int from links where user_id = u.id) as links
       from users u where uid = ${uid}`.execute(service.db)
   ).rows[0]!
 
-const invited = async (ssoAuth = false) => {
+const createInvitedUser = async (ssoAuth = false) => {
   const user = await service.user({ client, status: 'INVITATION', ssoAuth })
   return { ...user, path: await linkFor(service, user.uid, 'INVITATION') }
 }
-const forgetful = async () => {
+const createUserWithResetLink = async () => {
   const user = await service.user({ client })
   return { ...user, path: await linkFor(service, user.uid, 'PASSWORD_RESET') }
 }
 
 describe('an invitation', () => {
   it('names the user and the organisation, and GET changes nothing', async () => {
-    const { uid, username, path } = await invited()
-    const before = await stateOf(uid)
+    const { uid, username, path } = await createInvitedUser()
+    const before = await readUser(uid)
     for (let times = 0; times < 3; times++) {
-      const { text, headers } = await visitor(service)
+      const { text, headers } = await createFormBrowser(service)
         .get(path)
         .then((response) => response)
       expect(text).toContain('Weather &quot;&amp;&quot; &lt;b&gt;Water&lt;/b&gt;')
@@ -41,12 +41,12 @@ describe('an invitation', () => {
       expect(headers['referrer-policy']).toBe('no-referrer')
       expect(headers['cache-control']).toBe('no-store')
     }
-    expect(await stateOf(uid)).toEqual(before)
+    expect(await readUser(uid)).toEqual(before)
   })
 
   it('is accepted once with a password, and redirects to a URL without the token', async () => {
-    const { uid, username, path } = await invited()
-    const browser = visitor(service)
+    const { uid, username, path } = await createInvitedUser()
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const form = browser.hidden()
     const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
@@ -68,19 +68,19 @@ describe('an invitation', () => {
   })
 
   it('is accepted without a password by a user with single sign-on', async () => {
-    const { uid, path } = await invited(true)
-    const browser = visitor(service)
+    const { uid, path } = await createInvitedUser(true)
+    const browser = createFormBrowser(service)
     const page = await browser.get(path)
     expect(page.text).not.toContain('type="password"')
     const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
     expect(answer.headers.location).toBe('/account/joined')
     expect((await browser.get('/account/joined')).status).toBe(200)
-    expect(await stateOf(uid)).toMatchObject({ status: 'ACTIVE', password_hash: null })
+    expect(await readUser(uid)).toMatchObject({ status: 'ACTIVE', password_hash: null })
   })
 
   it('cannot be used as a password reset, and a password reset not as an invitation', async () => {
-    const browser = visitor(service)
-    const [invitation, reset] = [(await invited()).path, (await forgetful()).path]
+    const browser = createFormBrowser(service)
+    const [invitation, reset] = [(await createInvitedUser()).path, (await createUserWithResetLink()).path]
     expect((await browser.get(invitation.replace('invitation', 'password'))).status).toBe(404)
     expect((await browser.get(reset.replace('password', 'invitation'))).status).toBe(404)
   })
@@ -88,8 +88,8 @@ describe('an invitation', () => {
 
 describe('a password reset', () => {
   it('changes the password, once', async () => {
-    const { uid, username, path } = await forgetful()
-    const browser = visitor(service)
+    const { uid, username, path } = await createUserWithResetLink()
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const answer = await browser.post('/account/password', { password: newPassword, repeat: newPassword })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/password-changed'])
@@ -119,9 +119,9 @@ describe('a password reset', () => {
   ])(
     'rejects %s with an error at the field, and never shows the password',
     async (_what, password, repeat, words, field) => {
-      const { uid, path } = await forgetful()
-      const before = await stateOf(uid)
-      const browser = visitor(service)
+      const { uid, path } = await createUserWithResetLink()
+      const before = await readUser(uid)
+      const browser = createFormBrowser(service)
       await browser.get(path)
       const { status, text } = await browser.post('/account/password', { password, repeat })
       expect(status).toBe(422)
@@ -132,66 +132,66 @@ describe('a password reset', () => {
       )
       expect(text).toContain(`<a href="#${field}">`)
       if (password) expect(text).not.toContain(password)
-      expect(await stateOf(uid)).toEqual(before)
+      expect(await readUser(uid)).toEqual(before)
       // The form can be sent again.
       expect((await browser.post('/account/password', { password: newPassword, repeat: newPassword })).status).toBe(303)
     },
   )
 
   it('counts code points, not UTF-16 units', async () => {
-    const { path } = await forgetful()
-    const browser = visitor(service)
+    const { path } = await createUserWithResetLink()
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const eleven = '🦦'.repeat(11)
     expect((await browser.post('/account/password', { password: eleven, repeat: eleven })).status).toBe(422)
   })
 })
 
-describe('a link that does not work', () => {
-  const bad = {
+describe('an invalid link', () => {
+  const queries = {
     'no token': '',
-    'an empty one': '?token=',
-    'a short one': '?token=sll_made-up',
-    'one that was never given': `?token=sll_${'A'.repeat(43)}`,
-    'a long one': `?token=${'A'.repeat(5000)}`,
-    'two of them': '?token=a&token=b',
-    'a part of one': '?token[x]=1',
+    'an empty token': '?token=',
+    'a short token': '?token=sll_made-up',
+    'an unknown token': `?token=sll_${'A'.repeat(43)}`,
+    'a long token': `?token=${'A'.repeat(5000)}`,
+    'two tokens': '?token=a&token=b',
+    'a token as an object': '?token[x]=1',
     SQL: "?token=sll_' or 1=1 --aaaaaaaaaaaaa",
-    'a NUL': '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+    'a NUL character': '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
   }
 
-  it.each(Object.entries(bad))('gets the page with the next step: %s', async (_what, query) => {
-    const invitation = await visitor(service).get(`/account/invitation${query}`)
-    const reset = await visitor(service).get(`/account/password${query}`)
+  it.each(Object.entries(queries))('with %s shows a page with the next step', async (_what, query) => {
+    const invitation = await createFormBrowser(service).get(`/account/invitation${query}`)
+    const reset = await createFormBrowser(service).get(`/account/password${query}`)
     expect([invitation.status, reset.status]).toEqual([404, 404])
     expect(invitation.text).toContain('ask the person who invited you')
     expect(reset.text).toContain('href="/account/forgot-password"')
   })
 
-  it('gets the same page if it has expired', async () => {
-    const { uid, path } = await invited()
-    const madeUp = await visitor(service).get('/account/invitation?token=sll_made-up')
+  it('shows the same page if it has expired or is unknown', async () => {
+    const { uid, path } = await createInvitedUser()
+    const unknown = await createFormBrowser(service).get('/account/invitation?token=sll_made-up')
     await sql`update links set expires_at = now() - interval '1 second'
       where user_id = (select id from users where uid = ${uid})`.execute(service.db)
-    expect((await visitor(service).get(path)).text).toBe(madeUp.text)
+    expect((await createFormBrowser(service).get(path)).text).toBe(unknown.text)
   })
 
-  it('does not work if the client is disabled', async () => {
-    const { path } = await invited()
+  it('includes a link of a user whose organisation is disabled', async () => {
+    const { path } = await createInvitedUser()
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
-    expect((await visitor(service).get(path)).status).toBe(404)
+    expect((await createFormBrowser(service).get(path)).status).toBe(404)
     await sql`update clients set disabled = false where uid = ${client}`.execute(service.db)
   })
 })
 
-describe('a forgotten password', () => {
+describe('the forgot-password page', () => {
   it.each([
-    ['a username', async () => (await service.user({ client })).username],
-    ['nobody', async () => 'no-such-person'],
-    ['somebody who signs in elsewhere', async () => (await service.user({ client, ssoAuth: true })).username],
-  ])('is answered the same: %s', async (_who, usernameOf) => {
-    const username = await usernameOf()
-    const browser = visitor(service)
+    ['a user with a password', async () => (await service.user({ client })).username],
+    ['an unknown username', async () => 'no-such-person'],
+    ['a user with single sign-on', async () => (await service.user({ client, ssoAuth: true })).username],
+  ])('shows the same response for %s', async (_who, createUsername) => {
+    const username = await createUsername()
+    const browser = createFormBrowser(service)
     expect((await browser.get('/account/forgot-password')).text).toContain('autocomplete="username"')
     const answer = await browser.post('/account/forgot-password', { username })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/forgot-password-sent'])
@@ -201,7 +201,7 @@ describe('a forgotten password', () => {
   })
 
   it('shows an error for an empty or too long username', async () => {
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get('/account/forgot-password')
     const empty = await browser.post('/account/forgot-password', { username: '  ' })
     const long = await browser.post('/account/forgot-password', { username: 'x'.repeat(300) })
@@ -209,8 +209,8 @@ describe('a forgotten password', () => {
     expect(empty.text).toContain('<p class="error" id="username-error">')
   })
 
-  it('is throttled after a few attempts', async () => {
-    const browser = visitor(service)
+  it('is throttled after five requests', async () => {
+    const browser = createFormBrowser(service)
     const answers = []
     for (let tries = 0; tries < 6; tries++) {
       await browser.get('/account/forgot-password')
@@ -223,13 +223,13 @@ describe('a forgotten password', () => {
   })
 })
 
-describe('the language', () => {
+describe('the language of a page', () => {
   it.each([
     ['de-AT,de;q=0.9,en;q=0.5', 'de', 'Dieser Link funktioniert nicht'],
     ['fr-CA', 'fr', 'Ce lien ne fonctionne pas'],
     ['tlh, en;q=0.1', 'en', 'This link does not work'],
     ['', 'en', 'This link does not work'],
-  ])('is the reader’s: %s', async (accepted, language, words) => {
+  ])('follows Accept-Language: %s', async (accepted, language, words) => {
     const { text, headers } = await service.http.get('/account/password').set('accept-language', accepted)
     expect(text).toContain(`<html lang="${language}">`)
     expect(text).toContain(words)
@@ -258,9 +258,9 @@ it('uses the path of the public address in links and redirects', async () => {
 })
 
 describe('an invalid request to a page', () => {
-  it('gets a page: too large, too many fields, a repeated field, a NUL', async () => {
-    const { path } = await forgetful()
-    const browser = visitor(service)
+  it('returns an error page if it is too large or has too many fields, a repeated field or a NUL', async () => {
+    const { path } = await createUserWithResetLink()
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const send = (body: string, type = 'application/x-www-form-urlencoded') =>
       service.http.post('/account/password').set({ cookie: browser.cookie(), 'content-type': type }).send(body)
@@ -280,10 +280,12 @@ describe('an invalid request to a page', () => {
       expect(text).toContain('<h1>')
     }
   })
+})
 
+describe('a page with a one-time link', () => {
   it('writes no token and no password to the log', async () => {
-    const { path } = await forgetful()
-    const browser = visitor(service)
+    const { path } = await createUserWithResetLink()
+    const browser = createFormBrowser(service)
     await browser.get(path)
     await browser.post('/account/password', { password: newPassword, repeat: newPassword })
     const log = service.lines.join('')
@@ -292,7 +294,7 @@ describe('an invalid request to a page', () => {
     expect(log).not.toContain(newPassword)
   })
 
-  it('gets a stylesheet that is cacheable forever', async () => {
+  it('links to a stylesheet that browsers may cache for a year', async () => {
     const { text } = await service.http.get('/account/joined')
     const path = /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? ''
     const { headers } = await service.http.get(path).expect(200)

@@ -19,7 +19,7 @@ export async function linkFor({ db }: Service, uid: string, purpose: LinkPurpose
 export const tokenIn = (path: string): string => new URL(path, 'http://x').searchParams.get('token') ?? ''
 
 /** A minimal browser for forms: it keeps cookies and the hidden fields of its last page. */
-export function visitor({ http }: Service) {
+export function createFormBrowser({ http }: Service) {
   const cookies = new Map<string, string>()
   let hidden: Record<string, string> = {}
   const keep = (response: Response) => {

@@ -21,7 +21,7 @@ describe.each(Object.entries(hostile))('pages with %s in every name', (_kind, te
     .replace(/"/g, '&quot;')
     .replace(/'/g, '&#39;')
 
-  it.each(Object.entries(pages))('show it as text: %s', (_name, page) => {
+  it.each(Object.entries(pages))('show the names as text: %s', (_name, page) => {
     expect(page).not.toMatch(/<script|<img|onerror='/i)
     expect(page).toContain(`<bdi>${escaped}</bdi>`)
     expect(/<title>[^<]*<\/title>/.exec(page)?.[0]).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/)
@@ -47,15 +47,15 @@ describe.each(supportedLanguages)('pages in %s', (language) => {
   })
 })
 
-describe('a page that is sent', () => {
-  const sent = (formAction?: string[]) => {
+describe('the response with a page', () => {
+  const requestPage = (formAction?: string[]) => {
     const app = express()
     app.get('/', (_request, response) => sendPage(response, 200, '<!doctype html>', { formAction }))
     return supertest(app).get('/')
   }
 
   it('has a policy that allows only its own stylesheet and form target', async () => {
-    const { headers } = await sent()
+    const { headers } = await requestPage()
     expect(headers['content-security-policy']).toBe(
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     )
@@ -69,7 +69,7 @@ describe('a page that is sent', () => {
   })
 
   it('allows its form to redirect to an application', async () => {
-    const { headers } = await sent([
+    const { headers } = await requestPage([
       'https://app.example',
       'http://127.0.0.1:4000',
       'http://[::1]:4000',
@@ -81,7 +81,7 @@ describe('a page that is sent', () => {
   })
 
   it('ignores form targets that would extend its policy', async () => {
-    const { headers } = await sent([
+    const { headers } = await requestPage([
       'https://a.example; script-src *',
       "'unsafe-inline'",
       '*',

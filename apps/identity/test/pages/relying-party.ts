@@ -12,28 +12,28 @@ export async function startApplication(service: Service) {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const party = await relyingParty(service, { clientName: 'Station Planner', redirectUris: [`${origin}/callback`] })
-  let begun: Awaited<ReturnType<typeof party.begin>> | undefined
+  let pendingSignIn: Awaited<ReturnType<typeof party.begin>> | undefined
   let idToken = ''
   const signOut = (hint: Record<string, string>) =>
     client.buildEndSessionUrl(party.config, { post_logout_redirect_uri: `${origin}/goodbye`, ...hint }).href
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '', origin)
-    const leadTo = (location: string) => void response.writeHead(302, { location }).end()
+    const redirectTo = (location: string) => void response.writeHead(302, { location }).end()
     switch (url.pathname) {
       case '/sign-in':
-        begun = await party.begin({ scope: 'openid profile email ROLE_SEE_VIEW' })
-        return leadTo(begun.url.href)
+        pendingSignIn = await party.begin({ scope: 'openid profile email ROLE_SEE_VIEW' })
+        return redirectTo(pendingSignIn.url.href)
       case '/callback': {
         if (url.searchParams.has('error')) return void response.end(`refused: ${url.searchParams.get('error')}`)
-        const tokens = await begun!.finish({ url, status: 200, html: '', headers: new Headers() })
+        const tokens = await pendingSignIn!.finish({ url, status: 200, html: '', headers: new Headers() })
         idToken = tokens.id_token ?? ''
         return void response.end(`hello ${JSON.stringify(tokens.claims()?.['preferred_username']).slice(1, -1)}`)
       }
       case '/sign-out':
-        return leadTo(signOut({ id_token_hint: idToken }))
+        return redirectTo(signOut({ id_token_hint: idToken }))
       case '/sign-out-and-ask':
-        return leadTo(signOut({ client_id: party.body.ssoClientId }))
+        return redirectTo(signOut({ client_id: party.body.ssoClientId }))
       default:
         return void response.end(`this is ${url.pathname}`)
     }

@@ -23,7 +23,7 @@ describeInBrowser('in a browser without JavaScript', () => {
   it('accepts an invitation after rejected passwords, and signs in with the new password', async () => {
     const { uid, username } = await service.user({ client, status: 'INVITATION' })
     const path = await linkFor(service, uid, 'INVITATION')
-    const { page, asked, complaints, close } = await visit(browser, { javaScript: false, width: 390 })
+    const { page, requests, consoleMessages, close } = await visit(browser, { javaScript: false, width: 390 })
     await page.goto(originOf(service) + path)
     expect(await page.title()).toBe('Welcome – Northwind Weather Service')
     expect(await textOf(page)).toContain('12 to 128 characters')
@@ -46,10 +46,10 @@ describeInBrowser('in a browser without JavaScript', () => {
     await page.goto(originOf(service) + path)
     expect(await textOf(page)).toContain('This link does not work')
     await close()
-    expect(asked.filter(({ referer }) => referer?.includes(tokenIn(path)))).toEqual([])
-    expect(asked.filter(({ url }) => url !== 'data:,' && !url.startsWith(originOf(service)))).toEqual([])
+    expect(requests.filter(({ referer }) => referer?.includes(tokenIn(path)))).toEqual([])
+    expect(requests.filter(({ url }) => url !== 'data:,' && !url.startsWith(originOf(service)))).toEqual([])
     // The console only reports responses other than 200.
-    expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+    expect(consoleMessages.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
   })
 
   it('accepts an invitation of a user with single sign-on with a click', async () => {

@@ -12,13 +12,13 @@ import { migrationsFolder } from '../../src/migrations.ts'
 
 const clients = Array.from({ length: 10 }, () => randomUUID())
 const client = clients[0]!
-const asked: CompiledQuery[] = []
+const queries: CompiledQuery[] = []
 let database: TestDatabase
 let db: Kysely<DB>
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
-  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void asked.push(query) })
+  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void queries.push(query) })
   const clientOf = sql`(${clients}::uuid[])[1 + n % 10]`
   await sql`
     insert into clients (uid, name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
@@ -64,10 +64,10 @@ it.each<[string, typeof mailRecords | typeof ssoClientConfigRecords, boolean, Se
     userGroups: [],
     session: '',
   }
-  asked.length = 0
+  queries.length = 0
   const context = { db, caller, request: { locales: [] } } as unknown as IdentityRequestContext
   await of.search(db, context, { order, paging: { total: false } })
-  const { sql: text, parameters } = asked[0]!
+  const { sql: text, parameters } = queries[0]!
   const { rows } = await db.executeQuery<{ 'QUERY PLAN': string }>(
     CompiledQuery.raw(`explain ${text}`, [...parameters]),
   )

@@ -4,18 +4,25 @@ import { startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 
 let service: Service
-/** Who made the application. */
+/** The user who created the application. */
 let colleague: string
 let admin: Awaited<ReturnType<Service['as']>>
-/** By whom each was made: a user's or application's name, nobody, or somebody who was deleted. */
-const made = { one: 'ann.maker', two: 'ann.maker', three: 'Bob.Maker', four: undefined, five: 'gone', six: 'robot-app' }
+/** The creator of each user: a user, an application, none, or a deleted user. */
+const creators = {
+  one: 'ann.maker',
+  two: 'ann.maker',
+  three: 'Bob.Maker',
+  four: undefined,
+  five: 'gone',
+  six: 'robot-app',
+}
 beforeAll(async () => {
   service = await startService()
   admin = await service.as(['ROLE_MANAGE_USER'])
-  const elsewhere = await service.client()
+  const otherClient = await service.client()
   const authors = new Map<string, string>()
   for (const username of ['ann.maker', 'Bob.Maker'])
-    authors.set(username, (await service.user({ client: elsewhere, username })).uid)
+    authors.set(username, (await service.user({ client: otherClient, username })).uid)
   const others = await service.as(
     ['ROLE_MANAGE_SSO_CLIENT_CONFIG', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP'],
     admin.client,
@@ -26,7 +33,7 @@ beforeAll(async () => {
     .expect(201)
   authors.set('robot-app', robot.id)
   colleague = others.uid
-  for (const [username, author] of Object.entries(made)) {
+  for (const [username, author] of Object.entries(creators)) {
     const { uid } = await service.user({ client: admin.client, username })
     const by = author === 'gone' ? sql`gen_random_uuid()` : sql`${(author && authors.get(author)) ?? null}::uuid`
     await sql`update users set created_by = ${by}, updated_by = ${by} where uid = ${uid}`.execute(service.db)

@@ -9,7 +9,7 @@ const has = (text: string, piece: string) => text.toLowerCase().includes(piece.t
 const searched = ['name', 'displayName', 'username', 'email'] as const
 const valueOf = (person: Person, name: (typeof searched)[number]) => person[name === 'displayName' ? 'name' : name]
 
-/** A piece of a text, as it is or in the other case. */
+/** A random part of a text, sometimes in upper case. */
 function pieceOf(random: Random, text: string): string {
   const letters = [...text]
   const from = Math.floor(random() * letters.length)
@@ -94,7 +94,7 @@ const kinds: ((random: Random, people: readonly Person[]) => Filter)[] = [
 
 export const someFilter = (random: Random, people: readonly Person[]): Filter => pick(random, kinds)(random, people)
 
-/** What `query` finds. */
+/** Does the search parameter `query` find this user? */
 export const foundBy = (query: string, { id, username, email, name }: Person): boolean =>
   [id, username, email, name].some((text) => has(text, query))
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../src/database.ts'
 
-/** A user as the model has them. */
+/** A user of the in-memory model. */
 export interface Person {
   id: string
   client: string
@@ -16,13 +16,13 @@ export interface Person {
   auths: string[]
   analyticsPlatformEnabled: boolean
   created: Date
-  /** Codes. */
+  /** The codes of the groups. */
   userGroups: string[]
 }
 
 export type Random = () => number
 
-/** Numbers from 0 to 1, the same on every run (mulberry32). */
+/** Pseudo-random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function randomNumbers(seed: number): Random {
   let state = seed
   return () => {
@@ -37,15 +37,15 @@ export const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floo
 
 export const groupCodes = ['RED', 'GREEN', 'BLUE']
 const pieces = ['an', 'na', 'Be', 'Ost', '%', '_', '\\', 'ski', ' ', 'é', 'Ж', "'", 'x']
-const nameOf = (random: Random) =>
+const randomName = (random: Random) =>
   `A${Array.from({ length: 1 + Math.floor(random() * 5) }, () => pick(random, pieces)).join('')}`
 
-export function somebody(random: Random, client: string): Person {
+export function randomPerson(random: Random, client: string): Person {
   const id = randomUUID()
   return {
     id,
     client,
-    name: nameOf(random),
+    name: randomName(random),
     username: `p-${id.slice(0, 13)}`,
     email: `${pick(random, ['ana', 'bo', 'cy'])}@${pick(random, ['example.org', 'mail.example'])}`,
     status: pick(random, ['ACTIVE', 'ACTIVE', 'INACTIVE', 'INVITATION']),
@@ -59,7 +59,7 @@ export function somebody(random: Random, client: string): Person {
   }
 }
 
-/** Writes people as they are now, new ones and old ones, and their memberships. */
+/** Inserts or updates users and their group memberships. */
 export async function store(db: Kysely<DB>, people: readonly Person[]): Promise<void> {
   await sql`
     insert into users (uid, client, name, username, username_skeleton, email, status, start_page, sso_auth, sso_id, roles,

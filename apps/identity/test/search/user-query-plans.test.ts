@@ -13,13 +13,13 @@ import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 
 const [large, small] = [randomUUID(), randomUUID()]
-const asked: CompiledQuery[] = []
+const queries: CompiledQuery[] = []
 let database: TestDatabase
 let db: Kysely<DB>
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
-  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void asked.push(query) })
+  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void queries.push(query) })
   await sql`
     insert into clients (uid, name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
     select coalesce((array[${large}, ${small}]::uuid[])[n], gen_random_uuid()), 'Client ' || n, 'C' || n, 'B', false, 'REGULAR', true, true, true, true
@@ -49,7 +49,7 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** What PostgreSQL did for the statement that finds a page and its total. */
+/** Runs a search, and returns the query plan of the statement that finds the page and its total. */
 async function planOf(
   request: Partial<SearchRequest>,
   by: { client?: string; roles?: Role[]; of?: typeof userRecords } = {},
@@ -65,7 +65,7 @@ async function planOf(
     userGroups: [],
     session: '',
   } as const
-  asked.length = 0
+  queries.length = 0
   const { headers } = await of.search(
     db,
     { db, caller, request: { locales: [] } } as unknown as IdentityRequestContext,
@@ -74,7 +74,7 @@ async function planOf(
       ...request,
     },
   )
-  const { sql: text, parameters } = asked[0]!
+  const { sql: text, parameters } = queries[0]!
   const { rows } = await db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
     CompiledQuery.raw(`explain (analyze, timing off, format json) ${text}`, [...parameters]),
   )
@@ -85,7 +85,7 @@ async function planOf(
     scans: nodes.filter((node) => node['Node Type'].includes('Seq Scan')).map((node) => node['Relation Name']),
     indexes: [...new Set(users.map((node) => node['Index Name']).filter(Boolean))],
     nodes,
-    /** Rows of users that were looked at, for the page and for the total. */
+    /** The number of `users` rows that were read for the page and the total. */
     read: users
       .filter((node) => node['Node Type'] !== 'Bitmap Index Scan')
       .reduce(
@@ -100,7 +100,7 @@ async function planOf(
   }
 }
 
-/** The cursor of a place that nobody has walked to. */
+/** The cursor after a row with these sort keys, without reading the pages before it. */
 const cursorOf = (order: SearchRequest['order'], keys: string[]) =>
   searchPlan(
     { order, paging: {} },
@@ -109,7 +109,7 @@ const cursorOf = (order: SearchRequest['order'], keys: string[]) =>
 
 const flat = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(flat)]
 
-const someone = async () =>
+const readSomeUser = async () =>
   (
     await sql<{ uid: string; name: string; username: string; email: string; created: Date }>`
     select uid, name, username, email, created_at as created from users where client = ${large} order by uid limit 1 offset 4711`.execute(
@@ -140,7 +140,7 @@ describe('user search in an organisation with 100,000 users', () => {
     ['users_client_name', undefined, ['zoë zzz', 'ffffffff-0000-4000-8000-000000000000']],
     ['users_client_created', ['created:desc'], ['2023-01-02T00:00:00', 'ffffffff-0000-4000-8000-000000000000']],
   ])('reads as few rows for the last page as for the first through %s', async (index, order, keys) => {
-    // The cursor of a row near the end, as a page before it would have given it.
+    // The made-up cursor must have as many keys as a real one.
     const { headers } = await planOf({ order })
     const [payload = ''] = headers['X-Next-Cursor']!.split('.')
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toHaveLength(1 + keys.length)
@@ -151,7 +151,7 @@ describe('user search in an organisation with 100,000 users', () => {
   })
 
   it('finds rare text in any field through an index, and counts the matches from the same read', async () => {
-    const { uid, username, email, name } = await someone()
+    const { uid, username, email, name } = await readSomeUser()
     const requests: Partial<SearchRequest>[] = [
       { query: username.slice(-9) },
       { query: uid.slice(3, 20) },
@@ -172,7 +172,7 @@ describe('user search in an organisation with 100,000 users', () => {
   })
 
   it('splits long text into pieces for the index lookup, and matches only the whole text', async () => {
-    const { username } = await someone()
+    const { username } = await readSomeUser()
     const [piece, mixedUp] = [username.slice(1), [...username.slice(1).matchAll(/[a-z]{3}|\d{3}/g)].join('.')]
     for (const [query, total] of [
       [piece, '1'],
@@ -208,7 +208,7 @@ describe('user search in an organisation with 100,000 users', () => {
   })
 
   it('looks up the author of users once, not once per user', async () => {
-    const { username } = await someone()
+    const { username } = await readSomeUser()
     for (const condition of [`eq:${username}`, `ilike:${username}`, `!eq:${username}`]) {
       const { nodes } = await planOf({ filter: [`createdBy:${condition}`] })
       const authors = nodes.filter((node) => node.Alias === 'a' || node['Index Name'] === 'users_search')
@@ -245,7 +245,7 @@ describe('user search in an organisation with 100,000 users', () => {
     const other = sql`select uid from users where client = ${large} and search_text not like '%berg%' limit 1`
     await sql`update users set name = 'Ulla Bergman' where uid = (${other})`.execute(db)
     const after = await planOf(request)
-    expect(asked.length).toBeGreaterThan(1)
+    expect(queries.length).toBeGreaterThan(1)
     expect(Number(after.headers['X-Total-Count']) - Number(first.headers['X-Total-Count'])).toBe(1)
   })
 })
@@ -274,7 +274,7 @@ describe('user search beside an organisation with 100,000 users', () => {
     ]
     for (const [index, order] of orders) {
       const { scans, indexes, read, headers } = await planOf({ order }, { roles })
-      // Counting is done among the tallies, which are few.
+      // The total is read from the small table of tallies.
       expect([scans.filter((name) => name !== 'user_tallies'), indexes]).toEqual([[], [index]])
       expect(read).toBeLessThan(120)
       expect(headers['X-Total-Count']).toBe('100100')

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-const ask = (bearer: string) => service.bearing(bearer).get('/users/me')
+const ask = (bearer: string) => service.withToken(bearer).get('/users/me')
 const jwks = async () => (await service.http.get('/.well-known/jwks.json').expect(200)).body.keys
 
 it('accepts an unmodified access token', async () => {

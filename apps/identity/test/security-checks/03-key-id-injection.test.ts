@@ -9,12 +9,12 @@ import { startService, type Service } from '../app-under-test.ts'
 let service: Service
 let token: string
 let attacker: Server
-let asked = 0
+let requestCount = 0
 beforeAll(async () => {
   service = await startService()
   token = (await service.as(['ROLE_SEE_VIEW'])).tokens.accessToken
   attacker = createServer((_request, response) => {
-    asked++
+    requestCount++
     response.end('{"keys":[]}')
   })
   await new Promise<void>((listening) => attacker.listen(0, '127.0.0.1', listening))
@@ -45,10 +45,10 @@ it('refuses key ids that are paths, SQL or of the wrong type', async () => {
   ]
   for (const kid of ids)
     await service
-      .bearing(await signed({ kid }))
+      .withToken(await signed({ kid }))
       .get('/users/me')
       .expect(401)
-  await service.bearing(token).get('/users/me').expect(200)
+  await service.withToken(token).get('/users/me').expect(200)
 })
 
 it('refuses keys embedded in the token header and does not fetch the URLs in it', async () => {
@@ -64,10 +64,10 @@ it('refuses keys embedded in the token header and does not fetch the URLs in it'
     { x5c: ['MIIB'] },
   ])
     await service
-      .bearing(await signed(header))
+      .withToken(await signed(header))
       .get('/users/me')
       .expect(401)
-  expect(asked).toBe(0)
+  expect(requestCount).toBe(0)
 })
 
 it('does not query the database for every unknown key id', async () => {
@@ -82,7 +82,7 @@ it('does not query the database for every unknown key id', async () => {
   const before = await scans()
   for (let index = 0; index < 40; index++)
     await service
-      .bearing(await signed({ kid: `made-up-${index}` }))
+      .withToken(await signed({ kid: `made-up-${index}` }))
       .get('/users/me')
       .expect(401)
   await new Promise((resolve) => setTimeout(resolve, 1500))

@@ -15,10 +15,11 @@ const withIds = signatures
 const allButSuper = allRoles.filter((role) => role !== 'ROLE_SUPER_ADMIN')
 
 let service: Service
-/** Holds every role in their own client but the one that crosses clients. */
+/** Holds every role except ROLE_SUPER_ADMIN, in another organisation than the victim. */
 let stranger: Person
-/** The client that is to be kept from the stranger, and good requests for what is in it. */
+/** A super admin of the organisation that the stranger must not reach. */
 let victim: Person
+/** Valid requests for objects of the victim's organisation. */
 let good: GoodRequests
 beforeAll(async () => {
   service = await startService()
@@ -28,14 +29,14 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const filled = (path: string, { uid, params = {} }: GoodRequest) =>
+const pathWithIds = (path: string, { uid, params = {} }: GoodRequest) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => params[name] ?? (name === 'uid' ? uid : undefined) ?? randomUUID())
-const random = (path: string) => path.replaceAll(/:\w+/g, () => randomUUID())
-const crossing = ({ guard }: OperationSignature) =>
+const pathWithUnknownIds = (path: string) => path.replaceAll(/:\w+/g, () => randomUUID())
+const requiresSuperAdmin = ({ guard }: OperationSignature) =>
   Array.isArray(guard) && guard.every((role) => role === 'ROLE_SUPER_ADMIN')
 
-/** Every row of every client but the stranger's, and of the stranger's too: nothing may change anywhere. */
-async function everything(): Promise<string> {
+/** A digest of the rows of all organisations, which must not change. */
+async function databaseDigest(): Promise<string> {
   const tables = ['clients', 'users', 'user_groups', 'user_group_members', 'api_tokens', 'second_factors']
   const parts = await Promise.all(
     [...tables, 'sso_client_configs', 'sso_provider_configs', 'sessions', 'links'].map((table) => {
@@ -49,36 +50,37 @@ async function everything(): Promise<string> {
   return parts.map(({ rows }) => rows[0]!.digest).join()
 }
 
-const bare = ({ status, body: { requestId: _id, instance: _at, ...body } }: { status: number; body: any }) => ({
+/** A response without its request id and address. */
+const comparable = ({ status, body: { requestId: _id, instance: _at, ...body } }: { status: number; body: any }) => ({
   status,
   body,
 })
 
 describe.each(withIds)('%s', (id, signature) => {
-  it('knows no id of another client, by any method, and answers as for one that there is not', async () => {
+  it('returns the same error for an id of another organisation as for an unknown id, and changes nothing with any method', async () => {
     const request = await good[id]!()
-    const before = await everything()
+    const before = await databaseDigest()
     const send = (path: string) => stranger[signature.method](path).send(request.body)
-    const foreign = bare(await send(filled(signature.path, request)))
-    expect(foreign.status).toBe(crossing(signature) ? 403 : 404)
-    expect(foreign).toEqual(bare(await send(random(signature.path))))
+    const foreign = comparable(await send(pathWithIds(signature.path, request)))
+    expect(foreign.status).toBe(requiresSuperAdmin(signature) ? 403 : 404)
+    expect(foreign).toEqual(comparable(await send(pathWithUnknownIds(signature.path))))
     for (const method of ['get', 'post', 'put', 'delete'] as const) {
-      const { status } = await stranger[method](filled(signature.path, request)).send(request.body ?? {})
+      const { status } = await stranger[method](pathWithIds(signature.path, request)).send(request.body ?? {})
       expect([method, [400, 403, 404, 405].includes(status)]).toEqual([method, true])
     }
-    expect(await everything()).toBe(before)
+    expect(await databaseDigest()).toBe(before)
   })
 })
 
-describe('what is named inside of something else', () => {
-  it('must be of the same client too', async () => {
+describe('an id of another organisation in a body or in the second part of a path', () => {
+  it('is rejected with 422 in a body and 404 in a path, and changes nothing', async () => {
     const group = await insertUserGroup(service.db, stranger.client)
     const foreignGroup = await insertUserGroup(service.db, victim.client)
     const [own, foreign] = [
       await service.user({ client: stranger.client }),
       await service.user({ client: victim.client }),
     ]
-    const before = await everything()
+    const before = await databaseDigest()
     const refused = [
       stranger.post('/users').send(userBody({ ssoAuth: true, client: { id: victim.client } })),
       stranger.post('/users').send(userBody({ ssoAuth: true, userGroups: [{ id: foreignGroup }] })),
@@ -88,14 +90,16 @@ describe('what is named inside of something else', () => {
       stranger.post('/user-groups').send({ name: 'Odd', code: 'odd', client: { id: victim.client } }),
       stranger.post('/sso-client-configs').send(applicationBody({ client: { id: victim.client } })),
     ]
-    for (const [at, { status }] of (await Promise.all(refused)).entries()) expect([at, status]).toEqual([at, 422])
+    for (const [index, { status }] of (await Promise.all(refused)).entries())
+      expect([index, status]).toEqual([index, 422])
     const unknown = [
       stranger.put(`/user-groups/${group}/users/${foreign.uid}`).send({}),
       stranger.put(`/user-groups/${foreignGroup}/users/${own.uid}`).send({}),
       stranger.delete(`/user-groups/${group}/users/${foreign.uid}`),
     ]
-    for (const [at, { status }] of (await Promise.all(unknown)).entries()) expect([at, status]).toEqual([at, 404])
-    expect(await everything()).toBe(before)
+    for (const [index, { status }] of (await Promise.all(unknown)).entries())
+      expect([index, status]).toEqual([index, 404])
+    expect(await databaseDigest()).toBe(before)
   })
 })
 
@@ -105,19 +109,19 @@ describe('lists, searches and reports', () => {
   )
 
   it.each(lists.map((signature): [string, OperationSignature] => [signature.id, signature]))(
-    '%s tells nothing of another client, whatever it is asked for',
+    '%s returns nothing of another organisation, with and without filters',
     async (id, { method, path, body }) => {
-      // Audit rows have no id outside.
+      // Audit rows have no id in responses.
       const name = id === 'reports.audit' ? 'object.id' : 'id'
       const filters = [[], [`${name}:!null`], [`${name}:!null`, `${name}:null`]]
       for (const filter of filters) {
         const junction: Record<string, string> = filter.length > 1 ? { rootJunction: 'OR' } : {}
         const terms = filter.map((one): [string, string] => ['filter', one])
         const query = new URLSearchParams([...terms, ...Object.entries(junction)])
-        const asked = body
+        const request = body
           ? stranger[method](path).send({ filter, ...junction, paging: { pageSize: 1000 } })
           : stranger[method](`${path}?${query}&pageSize=1000`)
-        const { text } = await asked.expect(200)
+        const { text } = await request.expect(200)
         for (const secret of [victim.client, victim.uid, victim.username]) expect(text).not.toContain(secret)
       }
     },

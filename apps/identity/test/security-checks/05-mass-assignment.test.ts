@@ -13,12 +13,12 @@ const writes = Object.values(identityOperations)
   .flatMap((noun): OperationSignature[] => Object.values(noun))
   .filter(({ effect, body }) => effect === 'write' && body)
   .map((signature): [string, OperationSignature, Body] => [signature.id, signature, signature.body as Body])
-const namesOf = ({ properties }: Body, readOnly: boolean) =>
+const propertyNames = ({ properties }: Body, readOnly: boolean) =>
   Object.keys(properties)
     .filter((name) => Boolean(properties[name]!.readOnly) === readOnly)
     .join(' ')
 
-/** What a body may write, of every contract. A field more is a decision about who may set it. */
+/** The writable properties of each body contract. A new one needs a decision about who may set it. */
 const writable: Record<string, string> = {
   ChangePasswordBody: 'currentPassword newPassword',
   ChangeEmailBody: 'email password code',
@@ -44,7 +44,7 @@ const writable: Record<string, string> = {
   ResetPasswordBody: 'token password',
 }
 const recorded = 'id created lastUpdated displayName'
-/** What may stand in a body, so that what was read can be sent back, and is not looked at. */
+/** Read-only properties that a body may contain, so that a response can be sent back. Their values are ignored. */
 const ignored: Record<string, string> = {
   ClientBody: recorded,
   UserBody:
@@ -75,8 +75,8 @@ const attack = {
   displayDescription: 'attacker',
 }
 
-/** Names that a mapper of bodies to rows or objects could take for more than a field. */
-const unknown = [
+/** Unknown properties that an object mapper could write to a column or to an internal property. */
+const unknownProperties = [
   'createdByLastUpdatedBy',
   'password_hash',
   'passwordHash',
@@ -86,8 +86,14 @@ const unknown = [
   'uid',
   'client_id',
   'userId',
+  'preUpdateAuths',
+  'auths.0',
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'secret_hash',
+  'twoFactor',
 ]
-const more = ['preUpdateAuths', 'auths.0', 'constructor', 'toString', 'hasOwnProperty', 'secret_hash', 'twoFactor']
 
 let service: Service
 let good: GoodRequests
@@ -99,47 +105,50 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const at = ({ path }: OperationSignature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
+const pathWithIds = ({ path }: OperationSignature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : (params[name] ?? randomUUID())))
 
 describe.each(writes)('%s', (id, signature, body) => {
-  it('writes what is on the list, and nothing that the service assigns', async () => {
-    expect(namesOf(body, false)).toBe(writable[body.title])
-    expect(namesOf(body, true)).toBe(ignored[body.title] ?? '')
+  it('accepts exactly the listed properties, and ignores values for read-only ones', async () => {
+    expect(propertyNames(body, false)).toBe(writable[body.title])
+    expect(propertyNames(body, true)).toBe(ignored[body.title] ?? '')
     const names = (ignored[body.title] ?? '').split(' ').filter(Boolean)
     if (names.length === 0) return
     const { uid, params, body: sent, by = admin } = await good[id]!()
-    // A PUT that names another object than its address is refused, which users.test.ts is about.
-    const attacked = signature.method === 'put' ? { ...attack, id: uid } : attack
-    const bad = Object.fromEntries(names.map((name) => [name, attacked[name as keyof typeof attack]]))
-    const answer = await by[signature.method](at(signature, uid, params)).send({ ...bad, ...sent })
+    // A PUT with the id of another object is refused (user-bodies.test.ts).
+    const values = signature.method === 'put' ? { ...attack, id: uid } : attack
+    const readOnly = Object.fromEntries(names.map((name) => [name, values[name as keyof typeof attack]]))
+    const answer = await by[signature.method](pathWithIds(signature, uid, params)).send({ ...readOnly, ...sent })
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     const text = JSON.stringify(answer.body)
     for (const value of [attack.id, attack.created, 'attacker']) expect(text).not.toContain(value)
     expect(text).not.toContain('"twoFactorAuth":true')
   })
 
-  it('refuses what it ignores where it is of another type', async () => {
+  it('rejects a read-only property of the wrong type', async () => {
     const names = (ignored[body.title] ?? '').split(' ').filter(Boolean)
     const { uid, params, body: sent, by = admin } = await good[id]!()
     for (const name of names) {
-      const answer = await by[signature.method](at(signature, uid, params)).send({ ...sent, [name]: { wrong: true } })
+      const wrong = { ...sent, [name]: { wrong: true } }
+      const answer = await by[signature.method](pathWithIds(signature, uid, params)).send(wrong)
       expect([name, answer.status, answer.body.errors?.[0].pointer]).toEqual([name, 400, `/${name}`])
     }
   })
 
-  it('refuses names that are not fields', async () => {
+  it('rejects unknown properties', async () => {
     const { uid, params, body: sent, by = admin } = await good[id]!()
-    for (const name of [...unknown, ...more].filter((one) => !Object.hasOwn(body.properties, one))) {
-      const answer = await by[signature.method](at(signature, uid, params)).send({ ...sent, [name]: 'attacker' })
+    for (const name of unknownProperties.filter((property) => !Object.hasOwn(body.properties, property))) {
+      const unknown = { ...sent, [name]: 'attacker' }
+      const answer = await by[signature.method](pathWithIds(signature, uid, params)).send(unknown)
       expect([name, answer.status]).toEqual([name, 400])
     }
   })
 })
 
-const notOfUsers = { confidential: undefined, createdByLastUpdatedBy: undefined, displayDescription: undefined }
+/** Properties of `attack` that user bodies do not have. */
+const notInUserBodies = { confidential: undefined, createdByLastUpdatedBy: undefined, displayDescription: undefined }
 
-it('an invited user becomes nothing more by what is in the invitation', async () => {
-  const { body } = await admin.post('/users/invite').send({ ...attack, ...notOfUsers, ...userBody() })
+it('an invitation ignores read-only properties such as status and access flags', async () => {
+  const { body } = await admin.post('/users/invite').send({ ...attack, ...notInUserBodies, ...userBody() })
   expect(body).toMatchObject({ status: 'INVITATION', auths: [], hasUserAccess: false, hasClientAccess: false })
 })

@@ -51,18 +51,18 @@ const refused = [
   '',
 ]
 
-it.each(refused)('refuses %j', async (uri) => {
+it.each(refused)('an application cannot register the redirect URI %j', async (uri) => {
   const body = applicationBody({ redirectUris: ['https://app.example/fine', uri] })
   const answer = await admin.post('/sso-client-configs').send(body)
   const isTooLong = uri.length > 2000
   expect(answer.status).toBe(isTooLong ? 422 : 400)
-  // Bodies with NUL are not even read.
+  // A body with a NUL character is rejected before validation.
   if (uri.includes('\0')) return expect(answer.body.code).toBe('unreadable-body')
   expect(answer.body.code).toBe(isTooLong ? 'refused' : 'malformed')
   expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toContain('/redirectUris/1')
 })
 
-it('takes what every browser reads the one way', async () => {
+it('an application can register https URIs and http URIs of loopback addresses', async () => {
   const redirectUris = [
     'https://app.example/',
     'https://app.example/callback?from=sluice&x=%2F',
@@ -80,7 +80,7 @@ it('takes what every browser reads the one way', async () => {
     .expect(400)
 })
 
-it('names every mistake at once', async () => {
+it('the error lists every invalid redirect URI', async () => {
   const body = applicationBody({ redirectUris: ['http://a.example/', 'https://b.example/#x', 'https://c.example/'] })
   const { body: problem } = await admin.post('/sso-client-configs').send(body).expect(400)
   expect(problem.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual([

@@ -37,7 +37,7 @@ const refused = [
   registeredOfAnother,
 ]
 
-it.each(refused)('shows a page of ours for %j', async (uri) => {
+it.each(refused)('a request with the redirect URI %j gets an error page instead of a redirect', async (uri) => {
   await relyingParty(service, { redirectUris: [registeredOfAnother] })
   const { url } = await party.begin({ redirect_uri: uri })
   const page = await party.browser().open(url)
@@ -46,7 +46,7 @@ it.each(refused)('shows a page of ours for %j', async (uri) => {
   expect(page.html).not.toMatch(/(href|action)="[^"]*(example|javascript)/)
 })
 
-it('takes no second one, and none besides when there is only one', async () => {
+it('a request with two redirect URIs, or without one, is rejected', async () => {
   const { url } = await party.begin()
   url.searchParams.append('redirect_uri', 'https://evil.example/')
   expect((await party.browser().open(url)).status).toBe(400)
@@ -55,7 +55,7 @@ it('takes no second one, and none besides when there is only one', async () => {
   expect((await native.browser().open(without)).status).toBe(400)
 })
 
-it('lets programs on the user’s machine listen where there is room, and nothing else differ', async () => {
+it('a loopback redirect URI may have another port than the registered one, and no other difference', async () => {
   const user = await native.user()
   const { page } = await native.signIn(user.username).catch((error: Error) => ({ page: error }))
   expect(page).toHaveProperty('url.origin', 'http://127.0.0.1:4711')

@@ -14,8 +14,8 @@ afterAll(() => service.stop())
 
 const signatures = Object.values(identityOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
 
-/** Answers whose point is a secret: made here and shown to whoever it is for. All others are searched. */
-const shows = new Set([
+/** Operations whose purpose is to return a secret. The responses of all others are searched for secrets. */
+const returnsSecret = new Set([
   'auth.login',
   'auth.loginWithCode',
   'auth.refresh',
@@ -24,27 +24,27 @@ const shows = new Set([
   'account.confirmSecondFactor',
   'account.renewRecoveryCodes',
   'account.createApiToken',
-  // Without an SMTP server, links are shown to who invites, and mails are kept for administrators to read.
+  // Without an SMTP server, the inviter gets the link, and administrators read the stored mails.
   'users.invite',
   'users.resendInvitation',
   'users.copy',
   'mails.read',
-  // The one answer of a config that has its secret, for super admins.
+  // The only response with the secret of a provider config, for super admins.
   'ssoProviderConfigs.updateForClient',
 ])
 
 const isSecret = (name: string) =>
   secretName.test(name) || /^(recoveryCodes|invitationLink|qrCode|uri|ticket)$/.test(name)
 
-/** Every text below a field with a secret's name; what is shorter than eight characters is a word or a code of the minute. */
+/** Every string in a property with a secret's name. Strings of less than eight characters are words or one-time codes. */
 const secretsIn = (value: unknown, inside = false): string[] => {
   if (typeof value === 'string') return inside && value.length >= 8 ? [value] : []
   if (value === null || typeof value !== 'object') return []
   return Object.entries(value).flatMap(([name, part]) => secretsIn(part, inside || isSecret(name)))
 }
 
-/** What is at rest: hashes and sealed values, as they stand and as a buffer might be written. */
-async function stored(): Promise<string[]> {
+/** The hashes and sealed values in the database. Hex hashes are also returned as base64, in which a buffer could leak. */
+async function storedSecrets(): Promise<string[]> {
   const { rows } = await sql<{ value: string }>`
     select password_hash as value from users where password_hash is not null
     union select private_key from signing_keys
@@ -62,29 +62,29 @@ async function stored(): Promise<string[]> {
   )
 }
 
-it('no password, hash, seed, token, code, link or key is in any answer but where it is shown, in the audit or the log', async () => {
+it('no response, audit entry or log line contains a secret, except the responses that return one', async () => {
   const admin = await service.as(['ROLE_SUPER_ADMIN'])
   const good = goodRequests({ service, admin })
   const secrets = new Set([goodPassword, admin.tokens.accessToken, admin.tokens.refreshToken])
-  const seen: string[] = []
-  const keep = async (id: string, asked: PromiseLike<{ text: string; body: unknown; headers: object }>) => {
-    const { text, body, headers } = await asked
-    if (shows.has(id)) for (const secret of secretsIn(body)) secrets.add(secret)
-    else seen.push(`${id}: ${text} ${JSON.stringify(headers)}`)
+  const responses: string[] = []
+  const keep = async (id: string, request: PromiseLike<{ text: string; body: unknown; headers: object }>) => {
+    const { text, body, headers } = await request
+    if (returnsSecret.has(id)) for (const secret of secretsIn(body)) secrets.add(secret)
+    else responses.push(`${id}: ${text} ${JSON.stringify(headers)}`)
   }
 
   for (const { id, method, path, guard } of signatures) {
     const { uid, params = {}, query = '', body, by } = await good[id]!()
     for (const secret of secretsIn(body)) secrets.add(secret)
-    const at = path.replaceAll(
+    const pathWithIds = path.replaceAll(
       /:(\w+)/g,
       (_all, name) => params[name] ?? (name === 'uid' ? uid : undefined) ?? randomUUID(),
     )
     const caller =
       by ?? (guard === 'service' ? service.service() : await service.as(['ROLE_SUPER_ADMIN'], admin.client))
-    // Once so that it is refused with all that it holds, once as it should be.
-    if (body) await keep(`${id} refused`, caller[method](at).send({ ...body, surprise: goodPassword }))
-    await keep(id, caller[method](`${at}${query}`).send(body))
+    // An invalid request, whose error could repeat its secrets, then a valid one.
+    if (body) await keep(`${id} refused`, caller[method](pathWithIds).send({ ...body, surprise: goodPassword }))
+    await keep(id, caller[method](`${pathWithIds}${query}`).send(body))
   }
   for (const path of [
     '/users',
@@ -99,21 +99,21 @@ it('no password, hash, seed, token, code, link or key is in any answer but where
   const guessed = { username: admin.username, password: 'a-guess-that-is-wrong' }
   secrets.add(guessed.password)
   await keep('wrong password', service.http.post('/api/v1/auth/login').send(guessed))
-  const twice = userBody({ username: admin.username, password: 'words-for-a-name-taken' })
-  secrets.add(twice.password!)
-  await keep('conflict', admin.post('/users').send(twice))
+  const duplicate = userBody({ username: admin.username, password: 'words-for-a-name-taken' })
+  secrets.add(duplicate.password!)
+  await keep('conflict', admin.post('/users').send(duplicate))
 
   const audit = await sql<{ row: string }>`select a::text as row from audit a`.execute(service.db)
   expect(audit.rows.length).toBeGreaterThan(signatures.filter(({ effect }) => effect === 'write').length)
-  const all = [...seen, ...service.lines, ...audit.rows.map(({ row }) => row)]
-  const found = [...secrets, ...(await stored()), '$argon2', 'PRIVATE KEY', '"d":'].flatMap((secret) =>
-    all.filter((text) => text.includes(secret)).map((text) => ({ secret, in: text.slice(0, 300) })),
+  const outputs = [...responses, ...service.lines, ...audit.rows.map(({ row }) => row)]
+  const leaks = [...secrets, ...(await storedSecrets()), '$argon2', 'PRIVATE KEY', '"d":'].flatMap((secret) =>
+    outputs.filter((text) => text.includes(secret)).map((text) => ({ secret, in: text.slice(0, 300) })),
   )
-  expect(found).toEqual([])
+  expect(leaks).toEqual([])
   expect(secrets.size).toBeGreaterThan(20)
 })
 
-it('private keys and seeds are sealed in the database', async () => {
+it('private keys, second-factor seeds and client secrets are sealed in the database', async () => {
   await service.http.get('/.well-known/jwks.json').expect(200)
   const { rows } = await sql<{ sealed: string }>`
     select private_key as sealed from signing_keys union all select seed from second_factors

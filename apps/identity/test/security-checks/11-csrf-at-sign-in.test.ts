@@ -4,7 +4,7 @@ import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import type { Browser, Page } from '../openid-provider/browser.ts'
 import { published, relyingParty } from '../openid-provider/relying-party.ts'
 
-/** Check 11, on the pages of a sign-in that an application began: login, consent and sign-out. */
+/** Check 11 on the pages of the OpenID Provider: sign-in, consent and sign-out. */
 
 let service: Service
 let party: Awaited<ReturnType<typeof relyingParty>>
@@ -99,7 +99,7 @@ it('GET requests to the sign-in, consent and sign-out pages keep the session ope
   expect(await consents()).toEqual(before)
 })
 
-it('cookies stay with this site, away from scripts, and over https only there', async () => {
+it('cookies are SameSite=Lax and HttpOnly, and also Secure if the public URL is https', async () => {
   const { url } = await party.begin()
   const answer = await service.http.get(`${url.pathname}${url.search}`).expect(303)
   const cookies = answer.headers['set-cookie'] as unknown as string[]
@@ -117,8 +117,8 @@ it('cookies stay with this site, away from scripts, and over https only there', 
     )
     const query =
       'client_id=app&response_type=code&scope=openid&redirect_uri=https://app.example/&code_challenge_method=S256'
-    const over = await secure.http.get(`/oidc/auth?${query}&code_challenge=${'a'.repeat(43)}`).expect(303)
-    for (const cookie of over.headers['set-cookie'] as unknown as string[]) expect(cookie).toMatch(/; secure/i)
+    const page = await secure.http.get(`/oidc/auth?${query}&code_challenge=${'a'.repeat(43)}`).expect(303)
+    for (const cookie of page.headers['set-cookie'] as unknown as string[]) expect(cookie).toMatch(/; secure/i)
   } finally {
     await secure.stop()
   }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { startService, type Service } from '../app-under-test.ts'
-import { linkFor, originOf, visitor } from '../pages/page-client.ts'
+import { linkFor, originOf, createFormBrowser } from '../pages/page-client.ts'
 
-/** Check 11: forms can be sent by nobody but the pages they are on, and looking at pages changes nothing. */
+/** Check 11: only a page of Sluice can submit its form, and GET requests change nothing. */
 
 let service: Service
 beforeAll(async () => {
@@ -14,11 +14,11 @@ afterAll(() => service.stop())
 const password = 'seven otters fold the map'
 const chosen = { password, repeat: password }
 
-/** Somebody with a link to a new password, and the page for it open. */
-async function onThePage() {
+/** Creates a user with a password reset link, and opens its page. */
+async function openResetPage() {
   const user = await service.user({ client: await service.client() })
   const path = await linkFor(service, user.uid, 'PASSWORD_RESET')
-  const browser = visitor(service)
+  const browser = createFormBrowser(service)
   await browser.get(path)
   const hash = async () =>
     (await sql<{ password_hash: string }>`select password_hash from users where uid = ${user.uid}`.execute(service.db))
@@ -26,7 +26,7 @@ async function onThePage() {
   return { browser, path, hash, before: await hash() }
 }
 
-const refusedWithAPage = ({
+const expectRefusalPage = ({
   status,
   headers,
   text,
@@ -46,8 +46,8 @@ describe('a form from another origin', () => {
     ['same-site', { 'sec-fetch-site': 'same-site' }],
     ['no initiating page', { 'sec-fetch-site': 'none' }],
   ])('is refused because of Sec-Fetch-Site, with a valid cookie and token: %s', async (_from, headers) => {
-    const { browser, hash, before } = await onThePage()
-    refusedWithAPage(await browser.post('/account/password', chosen, headers))
+    const { browser, hash, before } = await openResetPage()
+    expectRefusalPage(await browser.post('/account/password', chosen, headers))
     expect(await hash()).toBe(before)
   })
 
@@ -58,21 +58,21 @@ describe('a form from another origin', () => {
     'http://localhost',
     'x',
   ])('is refused because of its Origin header if Sec-Fetch-Site is missing: %s', async (origin) => {
-    const { browser, hash, before } = await onThePage()
+    const { browser, hash, before } = await openResetPage()
     const { hidden, cookie } = browser
     const answer = await service.http
       .post('/account/password')
       .type('form')
       .set({ cookie: cookie(), origin })
       .send({ ...hidden(), ...chosen })
-    refusedWithAPage(answer)
+    expectRefusalPage(answer)
     expect(await hash()).toBe(before)
   })
 
   it('is refused without the form cookie', async () => {
-    const { browser, hash, before } = await onThePage()
+    const { browser, hash, before } = await openResetPage()
     for (const headers of [{}, { origin: 'null' }, { origin: originOf(service), 'sec-fetch-site': 'same-origin' }])
-      refusedWithAPage(
+      expectRefusalPage(
         await service.http
           .post('/account/password')
           .type('form')
@@ -83,17 +83,17 @@ describe('a form from another origin', () => {
   })
 
   it('is refused without a CSRF token, with an invalid token, and with the token of another browser', async () => {
-    const { browser, hash, before } = await onThePage()
-    const other = await onThePage()
+    const { browser, hash, before } = await openResetPage()
+    const other = await openResetPage()
     const tokens = ['', 'x', '.', `${'A'.repeat(16)}.${'A'.repeat(43)}`, other.browser.hidden()['csrf'] ?? '']
-    for (const csrf of tokens) refusedWithAPage(await browser.post('/account/password', { csrf, ...chosen }))
-    // A refusal shows no form: the hidden fields of the page are gone with it.
+    for (const csrf of tokens) expectRefusalPage(await browser.post('/account/password', { csrf, ...chosen }))
+    // The page of a refusal has no form, so the hidden fields cannot be sent again.
     expect(await hash()).toBe(before)
   })
 
   it('is refused by the invitation, password and forgot-password pages', async () => {
     for (const path of ['/account/invitation', '/account/password', '/account/forgot-password'])
-      refusedWithAPage(
+      expectRefusalPage(
         await service.http
           .post(path)
           .type('form')
@@ -102,9 +102,9 @@ describe('a form from another origin', () => {
   })
 
   it('is refused with the content types application/json and text/plain', async () => {
-    const { browser } = await onThePage()
+    const { browser } = await openResetPage()
     for (const type of ['application/json', 'text/plain'])
-      refusedWithAPage(
+      expectRefusalPage(
         await service.http
           .post('/account/password')
           .set({ cookie: browser.cookie(), 'content-type': type })
@@ -119,7 +119,7 @@ describe('a same-origin form', () => {
     ['a browser that sends its origin', { origin: 'http://localhost:3001' }],
     ['a browser over plain http that sends the origin "null"', { origin: 'null' }],
   ])('is accepted from %s', async (_browser, headers) => {
-    const { browser, hash, before } = await onThePage()
+    const { browser, hash, before } = await openResetPage()
     const answer = await service.http
       .post('/account/password')
       .type('form')
@@ -130,7 +130,7 @@ describe('a same-origin form', () => {
   })
 
   it('is accepted with the token of an earlier page after a second page was opened', async () => {
-    const { browser, path } = await onThePage()
+    const { browser, path } = await openResetPage()
     const first = browser.hidden()
     await browser.get(path)
     expect(browser.hidden()['csrf']).not.toBe(first['csrf'])
@@ -156,7 +156,7 @@ describe('a same-origin form', () => {
 
 describe('GET and HEAD requests to a page with a form', () => {
   it('do not change the password and do not use up the one-time link', async () => {
-    const { browser, path, hash, before } = await onThePage()
+    const { browser, path, hash, before } = await openResetPage()
     for (let times = 0; times < 3; times++) {
       expect((await browser.get(path)).status).toBe(200)
       expect((await browser.get(`${path}&password=${password}&repeat=${password}`)).status).toBe(200)

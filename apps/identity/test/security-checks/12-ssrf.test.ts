@@ -6,9 +6,9 @@ import { createFederation, outgoingLimits } from '../../src/sign-in/federated/pr
 import { testProvider } from '../../src/sign-in/federated/check-provider.ts'
 import type { ProviderConfig } from '../../src/sign-in/federated/provider-config.ts'
 import { startService, type Service } from '../app-under-test.ts'
-import { clientOf } from '../federated/federated-sign-in-setup.ts'
+import { createClientAt } from '../federated/federated-sign-in-setup.ts'
 
-/** Nothing may ever connect to these: a stand-in for what is inside, and a provider that the operator allowed. */
+/** Connections to `inside`, a server on an internal address. There must be none. */
 let connections = 0
 const inside = createTrap((socket) => {
   connections++
@@ -40,7 +40,8 @@ afterAll(async () => {
 beforeEach(() => void (connections = 0))
 afterEach(() => expect(connections).toBe(0))
 
-const forms = [
+/** Spellings of internal addresses. */
+const internalHosts = [
   '127.0.0.1',
   '127.1',
   '0x7f000001',
@@ -63,7 +64,7 @@ const forms = [
 ]
 
 describe('a provider with an internal address', () => {
-  it.each(forms)('is refused with 422 when it is created: %s', async (host) => {
+  it.each(internalHosts)('is refused with 422 when it is created: %s', async (host) => {
     const manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG'])
     const clientDomain = `https://${host}:${insidePort}/`
     const { body } = await manager
@@ -75,9 +76,9 @@ describe('a provider with an internal address', () => {
     ])
   })
 
-  it.each(forms)('is not contacted by a sign-in or a test if it is already stored: %s', async (host) => {
+  it.each(internalHosts)('is not contacted by a sign-in or a test if it is already stored: %s', async (host) => {
     const manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG', 'ROLE_SUPER_ADMIN'])
-    const { code, config } = await clientOf(service, `https://${host}:${insidePort}/`)
+    const { code, config } = await createClientAt(service, `https://${host}:${insidePort}/`)
     const started = await service.http.get(`/api/v1/auth/sso/${code}`)
     expect([started.status, started.body.code]).toEqual([422, 'sso-address-refused'])
     const { body } = await manager.post(`/sso-provider-configs/${config}/test`).expect(200)
@@ -112,8 +113,11 @@ describe('a provider that points to an internal address', () => {
     redirectUri: 'https://sluice.example.org/api/v1/auth/sso/callback?provider=x',
   })
   const at = (address: string) => [{ address, family: 4 }]
-  /** As the service makes it, with names of our own: only the provider itself is allowed to be here. */
-  const asked = async (host: string, lookup: (host: string) => Promise<{ address: string; family: number }[]>) => {
+  /** Tests a provider with the outgoing limits of the service. Only the provider itself may be on an internal address. */
+  const testWithLookup = async (
+    host: string,
+    lookup: (host: string) => Promise<{ address: string; family: number }[]>,
+  ) => {
     const allowed = outgoingAllowed().parse(`allowed.example.org:${allowedPort}`)
     const outgoing = guardedFetch({ allowed, ...outgoingLimits, lookup })
     try {
@@ -135,7 +139,7 @@ describe('a provider that points to an internal address', () => {
 
   it('through a redirect is not contacted', async () => {
     answer = { status: 302, headers: { location: `http://127.0.0.1:${insidePort}/` }, body: {} }
-    const result = await asked(`http://allowed.example.org:${allowedPort}/`, async () => at('127.0.0.1'))
+    const result = await testWithLookup(`http://allowed.example.org:${allowedPort}/`, async () => at('127.0.0.1'))
     expect(result).toMatchObject({
       errorCode: 'SSO_UNREACHABLE',
       message: expect.stringMatching(/does not follow the redirect/),
@@ -158,7 +162,7 @@ describe('a provider that points to an internal address', () => {
         `http://inside.example.org:${insidePort}/`,
       ]) {
         answer = { status: 200, headers: {}, body: { ...own, [name]: inner } }
-        const result = await asked(`${issuer}/`, async () => at('127.0.0.1'))
+        const result = await testWithLookup(`${issuer}/`, async () => at('127.0.0.1'))
         expect(result).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ADDRESS_REFUSED' })
         expect(result.message).toContain(name)
       }

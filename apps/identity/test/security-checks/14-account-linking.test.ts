@@ -3,7 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { sql } from 'kysely'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
-import { clientOf, signInThrough, ssoUser, startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
+import {
+  startSignIn,
+  createClientAt,
+  requestCallback,
+  followRedirect,
+  signInAtProvider,
+  createSsoUser,
+  startServiceBesideProviders,
+} from '../federated/federated-sign-in-setup.ts'
 
 let service: Service
 let provider: TestProvider
@@ -19,30 +27,30 @@ beforeEach(() => {
   provider.misbehaviour = {}
 })
 
-const users = async () =>
+const countUsers = async () =>
   (await sql<{ n: number }>`select count(*)::int as n from users`.execute(service.db)).rows[0]!.n
 const refused = { status: 401, code: 'sign-in-failed' }
 async function outcome(code: string) {
-  const { status, body } = await signInThrough(service, code)
+  const { status, body } = await signInAtProvider(service, code)
   return { status, code: body.code as string | undefined }
 }
 
-describe('nobody becomes a user of ours', () => {
-  it.each([true, false, undefined])('by having their e-mail address (email_verified %s)', async (email_verified) => {
-    const { client, code } = await clientOf(service, provider.issuer)
+describe('a person at the provider is not linked to a user', () => {
+  it.each([true, false, undefined])('by an equal e-mail address (email_verified %s)', async (email_verified) => {
+    const { client, code } = await createClientAt(service, provider.issuer)
     const email = 'victim@example.org'
-    const victim = await ssoUser(service, { client, ssoId: 'victim', email })
+    const victim = await createSsoUser(service, { client, ssoId: 'victim', email })
     await service.user({ client, username: `${randomUUID()}@example.org` })
-    const before = await users()
+    const before = await countUsers()
     provider.person = { sub: 'attacker', email, email_verified, preferred_username: victim.username, name: 'Test' }
     expect(await outcome(code)).toEqual(refused)
-    expect(await users()).toBe(before)
+    expect(await countUsers()).toBe(before)
     expect(await auditOf(service.db, victim.uid)).toEqual([])
   })
 
-  it('by an address that their provider has not verified, where people are found by it', async () => {
-    const { client, code } = await clientOf(service, provider.issuer, { mappingClaim: 'email' })
-    await ssoUser(service, { client, ssoId: 'a@example.org' })
+  it('by an unverified e-mail address, if the mapping claim is email', async () => {
+    const { client, code } = await createClientAt(service, provider.issuer, { mappingClaim: 'email' })
+    await createSsoUser(service, { client, ssoId: 'a@example.org' })
     for (const email_verified of [false, undefined, 'true', 1]) {
       provider.person = { sub: 'attacker', email: 'a@example.org', email_verified }
       expect((await outcome(code)).status).toBe(502)
@@ -51,10 +59,10 @@ describe('nobody becomes a user of ours', () => {
     expect((await outcome(code)).status).toBe(200)
   })
 
-  it('by having the same subject at the provider of another client', async () => {
+  it('by the same subject at the provider of another organisation', async () => {
     const other = await startTestProvider()
-    const [mine, theirs] = [await clientOf(service, provider.issuer), await clientOf(service, other.issuer)]
-    const victim = await ssoUser(service, { client: mine.client, ssoId: 'one' })
+    const [mine, theirs] = [await createClientAt(service, provider.issuer), await createClientAt(service, other.issuer)]
+    const victim = await createSsoUser(service, { client: mine.client, ssoId: 'one' })
     other.person = { sub: 'one' }
     expect(await outcome(theirs.code)).toEqual(refused)
     expect(await auditOf(service.db, victim.uid)).toEqual([])
@@ -66,42 +74,42 @@ describe('nobody becomes a user of ours', () => {
     ['a list', ['one']],
     ['an object', { toString: 'one' }],
     ['true', true],
-    ['nothing', ''],
+    ['empty', ''],
     ['more than 255 characters', 'x'.repeat(256)],
     ['a line break', 'one\n'],
   ])('by a mapping claim that is %s', async (_what, value) => {
-    const { client, code } = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
-    await ssoUser(service, { client, ssoId: 'one' })
+    const { client, code } = await createClientAt(service, provider.issuer, { mappingClaim: 'employee' })
+    await createSsoUser(service, { client, ssoId: 'one' })
     provider.person = { sub: 'someone', employee: value }
     expect((await outcome(code)).status).toBe(502)
   })
 
-  it.each(['__proto__', 'constructor', 'toString'])('by what every object has: %s', async (mappingClaim) => {
-    const { code } = await clientOf(service, provider.issuer, { mappingClaim })
+  it.each(['__proto__', 'constructor', 'toString'])('by the inherited property %s', async (mappingClaim) => {
+    const { code } = await createClientAt(service, provider.issuer, { mappingClaim })
     provider.person = { sub: 'someone' }
     expect((await outcome(code)).status).toBe(502)
   })
 
-  it('by user information about somebody else', async () => {
-    const { client, code } = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
-    await ssoUser(service, { client, ssoId: 'one' })
+  it('by a UserInfo response about another subject', async () => {
+    const { client, code } = await createClientAt(service, provider.issuer, { mappingClaim: 'employee' })
+    await createSsoUser(service, { client, ssoId: 'one' })
     provider.person = { sub: 'attacker' }
     provider.misbehaviour = { hidden: { employee: 'one', sub: 'victim' } }
     expect((await outcome(code)).status).toBe(502)
   })
 })
 
-describe('who a user turned out to be', () => {
-  const somebody = async () => {
-    const at = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
-    const user = await ssoUser(service, { client: at.client, ssoId: 'one' })
+describe('the link between a user and a subject of the provider', () => {
+  const createLinkedUser = async () => {
+    const organisation = await createClientAt(service, provider.issuer, { mappingClaim: 'employee' })
+    const user = await createSsoUser(service, { client: organisation.client, ssoId: 'one' })
     provider.person = { sub: 'first', employee: 'one' }
-    expect((await outcome(at.code)).status).toBe(200)
-    return { ...at, user }
+    expect((await outcome(organisation.code)).status).toBe(200)
+    return { ...organisation, user }
   }
 
-  it('is kept: nobody else is them, whatever the mapping claim says', async () => {
-    const { code, user } = await somebody()
+  it('refuses another subject with the same mapping claim', async () => {
+    const { code, user } = await createLinkedUser()
     provider.person = { sub: 'second', employee: 'one' }
     expect(await outcome(code)).toEqual(refused)
     expect((await auditOf(service.db, user.uid)).at(-1)?.details.outcome).toBe('another person than before')
@@ -109,27 +117,27 @@ describe('who a user turned out to be', () => {
     expect((await outcome(code)).status).toBe(200)
   })
 
-  it('is nobody else: a person who is one user becomes no other by changing the claim', async () => {
-    const { code, client } = await somebody()
-    await ssoUser(service, { client, ssoId: 'boss', roles: ['ROLE_SUPER_ADMIN'] })
+  it('refuses the linked subject with the mapping claim of another user', async () => {
+    const { code, client } = await createLinkedUser()
+    await createSsoUser(service, { client, ssoId: 'boss', roles: ['ROLE_SUPER_ADMIN'] })
     provider.person = { sub: 'first', employee: 'boss' }
     expect(await outcome(code)).toEqual(refused)
   })
 
-  it('begins anew when an administrator changes how they are found', async () => {
-    const { code, user } = await somebody()
+  it('is removed when an administrator changes the ssoId of the user', async () => {
+    const { code, user } = await createLinkedUser()
     for (const ssoId of ['other', 'one'])
       await sql`update users set sso_id = ${ssoId} where uid = ${user.uid}`.execute(service.db)
     provider.person = { sub: 'second', employee: 'one' }
     expect((await outcome(code)).status).toBe(200)
   })
 
-  it('has what they opened and their API tokens ended then', async () => {
-    const { code, client, user } = await somebody()
-    const { body: tokens } = await signInThrough(service, code)
-    const person = service.bearing(tokens.accessToken)
+  it('ends sessions and API tokens of the user when it is removed', async () => {
+    const { code, client, user } = await createLinkedUser()
+    const { body: tokens } = await signInAtProvider(service, code)
+    const person = service.withToken(tokens.accessToken)
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const made = await person.post('/users/me/api-tokens').send({ name: 'T', roles: [], expires }).expect(201)
+    const apiToken = await person.post('/users/me/api-tokens').send({ name: 'T', roles: [], expires }).expect(201)
     const admin = await service.as(['ROLE_MANAGE_USER'], client)
     const { body } = await admin.get(`/users/${user.uid}`).expect(200)
     const save = (changes: object) =>
@@ -141,22 +149,22 @@ describe('who a user turned out to be', () => {
     await person.get('/users/me').expect(200)
     await save({ ssoId: 'other' })
     await person.get('/users/me').expect(401)
-    await service.bearing(made.body.token).get('/users/me').expect(401)
+    await service.withToken(apiToken.body.token).get('/users/me').expect(401)
     await save({ ssoId: body.ssoId })
-    await service.bearing(made.body.token).get('/users/me').expect(401)
+    await service.withToken(apiToken.body.token).get('/users/me').expect(401)
   })
 
-  it('is decided once when two who claim to be them come at the same time', async () => {
-    const { code, client } = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
-    await ssoUser(service, { client, ssoId: 'one' })
-    const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, index) => {
-        provider.misbehaviour = { claims: (claims) => ({ ...claims, sub: `person-${index}`, employee: 'one' }) }
-        return signInThrough(service, code)
-      }),
-    )
-    provider.misbehaviour = {}
-    expect(answers.map(({ status }) => status)).toContain(200)
+  it('is created for one of six subjects that sign in concurrently with the same mapping claim', async () => {
+    const { code, client } = await createClientAt(service, provider.issuer, { mappingClaim: 'employee' })
+    await createSsoUser(service, { client, ssoId: 'one' })
+    const callbacks = []
+    for (let index = 0; index < 6; index++) {
+      provider.person = { sub: `person-${index}`, employee: 'one' }
+      const { location, cookie } = await startSignIn(service, code)
+      callbacks.push({ url: await followRedirect(location), cookie })
+    }
+    const answers = await Promise.all(callbacks.map(({ url, cookie }) => requestCallback(service, url, cookie)))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401, 401, 401])
     const { rows } = await sql<{ n: number }>`
       select count(*)::int as n from sso_identities i join users u on u.id = i.user_id where u.client = ${client}`.execute(
       service.db,

@@ -5,7 +5,7 @@ import type { TokenPair } from '@sluice/contracts'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { auditOf, goodPassword } from '../app-under-test.ts'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
 let connection: ReturnType<typeof connect<DB>>
@@ -20,10 +20,10 @@ afterAll(async () => {
 
 const signIn = async (): Promise<TokenPair> => {
   const body = { username: 'admin', password: goodPassword }
-  return (await ask(installation.identity[0]!, 'POST', '/auth/login', { body })).body
+  return (await sendRequest(installation.identity[0]!, 'POST', '/auth/login', { body })).body
 }
 const refresh = ({ refreshToken }: TokenPair, by = 0) =>
-  ask(installation.identity[by]!, 'POST', '/auth/refresh', { body: { refreshToken } })
+  sendRequest(installation.identity[by]!, 'POST', '/auth/refresh', { body: { refreshToken } })
 const outcomesOf = async ({ accessToken }: TokenPair) =>
   (await auditOf(connection.db, decodeJwt(accessToken)['sid'] as string)).map(({ details }) => details['outcome'])
 
@@ -31,11 +31,11 @@ describe('32 parallel uses of a refresh token', () => {
   it.each([1, 2])('succeed exactly once across %i processes and keep the session open', async (processes) => {
     for (let round = 0; round < 3; round++) {
       const tokens = await signIn()
-      const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => refresh(tokens, at % processes)))
-      const good = answers.filter(({ status }) => status === 200)
-      expect(good).toHaveLength(1)
+      const answers = await Promise.all(Array.from({ length: 32 }, (_, index) => refresh(tokens, index % processes)))
+      const accepted = answers.filter(({ status }) => status === 200)
+      expect(accepted).toHaveLength(1)
       expect(answers.filter(({ status }) => status === 401)).toHaveLength(31)
-      expect((await refresh(good[0]!.body, round % processes)).status).toBe(200)
+      expect((await refresh(accepted[0]!.body, round % processes)).status).toBe(200)
       const outcomes = (await outcomesOf(tokens)).filter((outcome) => outcome !== 'refreshed')
       expect(outcomes).toEqual(Array.from({ length: 31 }, () => 'retried'))
     }
@@ -60,7 +60,7 @@ describe('a replay of a refresh token', () => {
     expect((await refresh(tokens, 1)).status).toBe(401)
     expect((await refresh(next.body)).status).toBe(401)
     for (const url of installation.identity)
-      expect((await ask(url, 'GET', '/users/me', { token: next.body.accessToken })).status).toBe(401)
+      expect((await sendRequest(url, 'GET', '/users/me', { token: next.body.accessToken })).status).toBe(401)
     expect(await outcomesOf(tokens)).toEqual(['reused', 'ended'])
   })
 
@@ -71,7 +71,7 @@ describe('a replay of a refresh token', () => {
       update refresh_tokens set consumed_at = now() - interval '11 seconds' where consumed_at is not null`.execute(
       connection.db,
     )
-    const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => refresh(tokens, at % 2)))
+    const answers = await Promise.all(Array.from({ length: 32 }, (_, index) => refresh(tokens, index % 2)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
     expect((await refresh(next.body)).status).toBe(401)
   })

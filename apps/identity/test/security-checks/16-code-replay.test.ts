@@ -6,7 +6,7 @@ import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { Browser } from '../openid-provider/browser.ts'
 import { until } from '@sluice/testing/wait-until'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
 let connection: ReturnType<typeof connect<DB>>
@@ -19,9 +19,9 @@ beforeAll(async () => {
   connection = connect<DB>(installation.identityDatabase, { name: 'identity-test' })
   const [url = ''] = installation.identity
   const login = { username: 'admin', password: goodPassword }
-  token = (await ask(url, 'POST', '/auth/login', { body: login })).body.accessToken
+  token = (await sendRequest(url, 'POST', '/auth/login', { body: login })).body.accessToken
   for (const body of [application, other, replayed])
-    expect((await ask(url, 'POST', '/sso-client-configs', { token, body })).status).toBe(201)
+    expect((await sendRequest(url, 'POST', '/sso-client-configs', { token, body })).status).toBe(201)
 })
 afterAll(async () => {
   await connection?.db.destroy()
@@ -33,7 +33,7 @@ const challenge = async () =>
   Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(verifier))).toString('base64url')
 const [redirectUri = ''] = application.redirectUris
 
-/** Signs the admin in and comes back with a code, asking the processes in turn. */
+/** Signs the admin in to an application, and returns the authorization code. */
 async function newCode(
   browser = new Browser({ published: installation.identity[0]!, actual: installation.identity[1]! }),
   as = application,
@@ -74,7 +74,9 @@ describe('32 parallel uses', () => {
   it.each([1, 2])('of an authorization code succeed exactly once across %i processes', async (processes) => {
     for (let round = 0; round < 3; round++) {
       const { code } = await newCode()
-      const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => redeem(code, { by: at % processes })))
+      const answers = await Promise.all(
+        Array.from({ length: 32 }, (_, index) => redeem(code, { by: index % processes })),
+      )
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
       const refused = answers.filter(({ status }) => status !== 200)
       expect(new Set(refused.map(({ status, body }) => `${status} ${body['error']}`))).toEqual(
@@ -90,11 +92,11 @@ describe('32 parallel uses', () => {
         const { code } = await newCode()
         const { body } = await redeem(code)
         const answers = await Promise.all(
-          Array.from({ length: 32 }, (_, at) => refresh(body['refresh_token']!, at % processes)),
+          Array.from({ length: 32 }, (_, index) => refresh(body['refresh_token']!, index % processes)),
         )
-        const good = answers.filter(({ status }) => status === 200)
-        expect(good).toHaveLength(1)
-        expect((await refresh(good[0]!.body['refresh_token']!, round % 2)).status).toBe(200)
+        const accepted = answers.filter(({ status }) => status === 200)
+        expect(accepted).toHaveLength(1)
+        expect((await refresh(accepted[0]!.body['refresh_token']!, round % 2)).status).toBe(200)
       }
     },
   )

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Role, TokenPair } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
-import { codeOf } from '../enrol-second-factor.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
+import { totpCode } from '../enrol-second-factor.ts'
 
 let installation: Installation
 let identity: string
@@ -13,31 +13,31 @@ beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
   identity = installation.identity[0]!
   const body = { username: 'admin', password: goodPassword }
-  admin = (await ask(identity, 'POST', '/auth/login', { body })).body.accessToken
+  admin = (await sendRequest(identity, 'POST', '/auth/login', { body })).body.accessToken
 })
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
 
-async function done(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { token?: string; body?: object }) {
-  const answer = await ask(identity, method, path, given)
+async function sendOrThrow(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { token?: string; body?: object }) {
+  const answer = await sendRequest(identity, method, path, given)
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer.body
 }
 
 const roles: Role[] = ['ROLE_SEE_SCHEMA', 'ROLE_SEE_VIEW']
 
-/** Somebody of a client of their own with everything that can let them in: session, API token, half a sign-in. */
-async function somebody() {
-  const client = await done('POST', '/clients', { token: admin, body: clientBody() })
+/** Creates a user of a new client with a session, an API token and a second-factor ticket. */
+async function createPerson() {
+  const client = await sendOrThrow('POST', '/clients', { token: admin, body: clientBody() })
   const body = userBody({ password: goodPassword, auths: roles, client: { id: client.id } })
-  const user = await done('POST', '/users', { token: admin, body })
+  const user = await sendOrThrow('POST', '/users', { token: admin, body })
   const login = { body: { username: body.username, password: goodPassword } }
-  const tokens: TokenPair = await done('POST', '/auth/login', login)
+  const tokens: TokenPair = await sendOrThrow('POST', '/auth/login', login)
   const { accessToken: token } = tokens
-  const begun = await done('POST', '/users/me/second-factor', { token, body: { password: goodPassword } })
-  await done('PUT', '/users/me/second-factor', { token, body: { code: codeOf(begun.secret) } })
-  const apiToken = await done('POST', '/users/me/api-tokens', {
+  const enrolment = await sendOrThrow('POST', '/users/me/second-factor', { token, body: { password: goodPassword } })
+  await sendOrThrow('PUT', '/users/me/second-factor', { token, body: { code: totpCode(enrolment.secret) } })
+  const apiToken = await sendOrThrow('POST', '/users/me/api-tokens', {
     token,
     body: {
       name: randomBytes(4).toString('hex'),
@@ -46,73 +46,75 @@ async function somebody() {
       password: goodPassword,
     },
   })
-  const half = await done('POST', '/auth/login', login)
+  const pendingSignIn = await sendOrThrow('POST', '/auth/login', login)
   return {
     client,
     user,
     body,
     tokens,
     apiToken: apiToken.token as string,
-    ticket: half.secondFactor.ticket as string,
-    code: () => codeOf(begun.secret, 1),
+    ticket: pendingSignIn.secondFactor.ticket as string,
+    code: () => totpCode(enrolment.secret, 1),
   }
 }
-type Somebody = Awaited<ReturnType<typeof somebody>>
+type Person = Awaited<ReturnType<typeof createPerson>>
 
-/** What takes somebody's ways in away, and what their API token is answered from then on. */
-const reasons: Record<string, { bite(person: Somebody): Promise<unknown>; tokenStatus: number }> = {
-  deactivated: {
-    bite: ({ user }) => done('PUT', `/users/${user.id}/status`, { token: admin, body: { status: 'INACTIVE' } }),
+/** Events that end the access of a user, and the status that the API token gets afterwards. */
+const events: Record<string, { trigger(person: Person): Promise<unknown>; tokenStatus: number }> = {
+  'the user is deactivated': {
+    trigger: ({ user }) =>
+      sendOrThrow('PUT', `/users/${user.id}/status`, { token: admin, body: { status: 'INACTIVE' } }),
     tokenStatus: 401,
   },
-  'client disabled': {
-    bite: ({ client }) => done('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
+  'the organisation is disabled': {
+    trigger: ({ client }) =>
+      sendOrThrow('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
     tokenStatus: 401,
   },
-  'role removed': {
-    bite: ({ user, body: { password: _kept, ...body } }) =>
-      done('PUT', `/users/${user.id}`, { token: admin, body: { ...body, auths: ['ROLE_SEE_VIEW'] } }),
-    // It goes on with what is left.
+  'a role is removed': {
+    trigger: ({ user, body: { password: _kept, ...body } }) =>
+      sendOrThrow('PUT', `/users/${user.id}`, { token: admin, body: { ...body, auths: ['ROLE_SEE_VIEW'] } }),
+    // The API token stays valid with the remaining roles.
     tokenStatus: 403,
   },
-  'password changed': {
-    bite: ({ user, body }) =>
-      done('PUT', `/users/${user.id}`, { token: admin, body: { ...body, password: 'another-fine-phrase' } }),
+  'the password is changed': {
+    trigger: ({ user, body }) =>
+      sendOrThrow('PUT', `/users/${user.id}`, { token: admin, body: { ...body, password: 'another-fine-phrase' } }),
     tokenStatus: 401,
   },
-  'session and token ended by an administrator': {
-    async bite({ user }) {
-      await done('DELETE', `/users/${user.id}/sessions`, { token: admin })
-      const { body } = await ask(identity, 'GET', `/users/${user.id}/api-tokens`, { token: admin })
-      for (const { id } of body) await done('DELETE', `/users/${user.id}/api-tokens/${id}`, { token: admin })
+  'an administrator ends the session and the token': {
+    async trigger({ user }) {
+      await sendOrThrow('DELETE', `/users/${user.id}/sessions`, { token: admin })
+      const { body } = await sendRequest(identity, 'GET', `/users/${user.id}/api-tokens`, { token: admin })
+      for (const { id } of body) await sendOrThrow('DELETE', `/users/${user.id}/api-tokens/${id}`, { token: admin })
     },
     tokenStatus: 401,
   },
 }
 
-const schemas = async (token: string) => (await ask(installation.pipeline, 'GET', '/schemas', { token })).status
+const schemas = async (token: string) => (await sendRequest(installation.pipeline, 'GET', '/schemas', { token })).status
 
-it.each(Object.entries(reasons))(
-  '%s: nothing new is given out at once, and nothing old opens a door within ten seconds',
-  async (_reason, { bite, tokenStatus }) => {
-    const [person, staying] = [await somebody(), await somebody()]
+it.each(Object.entries(events))(
+  'when %s, the identity service refuses access immediately and the pipeline service within ten seconds',
+  async (_event, { trigger, tokenStatus }) => {
+    const [person, unaffected] = [await createPerson(), await createPerson()]
     const { accessToken, refreshToken } = person.tokens
-    for (const token of [accessToken, person.apiToken, staying.apiToken]) expect(await schemas(token)).toBe(200)
+    for (const token of [accessToken, person.apiToken, unaffected.apiToken]) expect(await schemas(token)).toBe(200)
 
-    await bite(person)
+    await trigger(person)
     const since = Date.now()
 
-    // Here at once.
-    expect((await ask(identity, 'POST', '/auth/refresh', { body: { refreshToken } })).status).toBe(401)
-    expect((await ask(identity, 'GET', '/users/me', { token: accessToken })).status).toBe(401)
-    const me = await ask(identity, 'GET', '/users/me', { token: person.apiToken })
+    // In the identity service.
+    expect((await sendRequest(identity, 'POST', '/auth/refresh', { body: { refreshToken } })).status).toBe(401)
+    expect((await sendRequest(identity, 'GET', '/users/me', { token: accessToken })).status).toBe(401)
+    const me = await sendRequest(identity, 'GET', '/users/me', { token: person.apiToken })
     expect(me.status).toBe(tokenStatus === 401 ? 401 : 200)
-    const half = { ticket: person.ticket, code: person.code() }
-    expect((await ask(identity, 'POST', '/auth/login/code', { body: half })).status).toBe(401)
+    const completion = { ticket: person.ticket, code: person.code() }
+    expect((await sendRequest(identity, 'POST', '/auth/login/code', { body: completion })).status).toBe(401)
 
-    // There within ten seconds.
-    const there = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`
-    expect(await lastOtherAnswerMs(there, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
-    expect([await schemas(staying.tokens.accessToken), await schemas(staying.apiToken)]).toEqual([200, 200])
+    // In the pipeline service.
+    const statuses = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`
+    expect(await lastOtherAnswerMs(statuses, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
+    expect([await schemas(unaffected.tokens.accessToken), await schemas(unaffected.apiToken)]).toEqual([200, 200])
   },
 )

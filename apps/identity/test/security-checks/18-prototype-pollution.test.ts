@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 afterEach(() => expect(({} as Record<string, unknown>)['polluted']).toBeUndefined())
 
-/** As text: JSON.stringify would not write `__proto__`. */
+/** The body as JSON text with one more member, because JSON.stringify omits `__proto__`. */
 const withMember = (body: object, member: string) => `${JSON.stringify(body).slice(0, -1)},${member}}`
 const send = (path: string, text: string) => admin.post(path).set('content-type', 'application/json').send(text)
 
@@ -21,7 +21,7 @@ const members = [
   '"toString":"polluted"',
 ]
 
-it.each(members)('%s is a field that nobody knows, at the top of a body', async (member) => {
+it.each(members)('%s is rejected as an unknown property of a body', async (member) => {
   const bodies: [string, object][] = [
     ['/users', userBody()],
     ['/clients', clientBody()],
@@ -34,7 +34,7 @@ it.each(members)('%s is a field that nobody knows, at the top of a body', async 
   }
 })
 
-it.each(members)('%s is one inside of nested objects, too', async (member) => {
+it.each(members)('%s is rejected as an unknown property of a nested object', async (member) => {
   const translation = withMember({ locale: 'fr', property: 'NAME', value: 'Ada' }, member)
   const translated = withMember(userBody(), `"translations":[${translation}]`)
   await send('/users', translated).expect(400)
@@ -42,7 +42,7 @@ it.each(members)('%s is one inside of nested objects, too', async (member) => {
   await send('/clients', withMember(client, `"primaryContact":${withMember({ name: 'Ada' }, member)}`)).expect(400)
 })
 
-it('does not take an inherited property for a required one, nor a role or an order by such a name', async () => {
+it('names of inherited properties are rejected as role, filter, operator, order and query parameter', async () => {
   await admin
     .post('/users')
     .send({ ...userBody(), auths: ['__proto__'] })

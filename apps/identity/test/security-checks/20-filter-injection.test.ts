@@ -22,14 +22,15 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const found = async (request: object): Promise<string[]> => {
+const search = async (request: object): Promise<string[]> => {
   const { body } = await admin
     .post('/users/search')
     .send({ order: ['created'], ...request, paging: {} })
     .expect(200)
   return body.map(({ name }: { name: string }) => name).filter((name: string) => name !== 'Test')
 }
-const patterns: [string, (name: string, text: string) => boolean][] = [
+/** Operators, and which names they match. */
+const operators: [string, (name: string, text: string) => boolean][] = [
   ['like', (name, text) => name.includes(text)],
   ['ilike', (name, text) => name.toLowerCase().includes(text.toLowerCase())],
   ['$like', (name, text) => name.startsWith(text)],
@@ -58,17 +59,18 @@ describe.each([
   '/*',
   "' or '1'='1",
   'E\\x41',
-])('%j', (text) => {
-  it.each(patterns)('is nothing but text to %s', async (operator, holds) => {
-    const model = names.filter((name) => holds(name, text))
-    expect(await found({ filter: [`name:${operator}:${text}`] })).toEqual(model)
-    const others = operator === 'eq' ? '!eq' : operator.includes('With') ? undefined : `!${operator}`
-    if (others)
-      expect(await found({ filter: [`name:${others}:${text}`] })).toEqual(names.filter((name) => !holds(name, text)))
+])('the text %j', (text) => {
+  it.each(operators)('is matched literally by %s and its negation', async (operator, matches) => {
+    expect(await search({ filter: [`name:${operator}:${text}`] })).toEqual(names.filter((name) => matches(name, text)))
+    const negation = operator === 'eq' ? '!eq' : operator.includes('With') ? undefined : `!${operator}`
+    if (negation)
+      expect(await search({ filter: [`name:${negation}:${text}`] })).toEqual(
+        names.filter((name) => !matches(name, text)),
+      )
   })
 
-  it('is nothing but text to the query', async () => {
-    expect(await found({ query: text })).toEqual(
+  it('is matched literally by the query', async () => {
+    expect(await search({ query: text })).toEqual(
       names.filter((name) => name.toLowerCase().includes(text.toLowerCase())),
     )
   })
@@ -88,7 +90,7 @@ it.each([
   'r.name',
   '"name"',
   'name:asc:',
-])('an order %j is refused', async (order) => {
+])('the order %j is refused', async (order) => {
   const { body } = await admin
     .post('/users/search')
     .send({ order: [order], paging: {} })
@@ -110,7 +112,7 @@ it.each([
   'status:eq:ACTIVE or true',
   'auths:eq:1; select',
   'name:ilike:',
-])('a filter %j is refused', async (filter) => {
+])('the filter %j is refused, and the error contains no SQL', async (filter) => {
   const { body } = await admin
     .post('/users/search')
     .send({ filter: [filter], paging: {} })
@@ -118,18 +120,18 @@ it.each([
   expect(JSON.stringify(body)).not.toMatch(/select|pg_|syntax error|relation/i)
 })
 
-it('takes so many filters, orders and items, and no more', async () => {
-  const search = (request: object) => admin.post('/users/search').send({ paging: {}, ...request })
-  await search({ filter: Array(20).fill('name:!null') }).expect(200)
-  await search({ filter: Array(21).fill('name:!null') }).expect(422)
-  await search({ order: ['name', 'username', 'email', 'created', 'status'] }).expect(200)
-  await search({ order: ['name', 'username', 'email', 'created', 'status', 'id'] }).expect(422)
-  await search({ filter: [`name:in:[${Array(500).fill('a').join(',')}]`] }).expect(200)
-  await search({ filter: [`name:in:[${Array(10_000).fill('a').join(',')}]`] }).expect(422)
-  await search({ query: 'x'.repeat(201) }).expect(422)
-  await search({ rootJunction: 'XOR' }).expect(400)
+it('a search accepts 20 filters, 5 orders and 500 list items, and refuses more', async () => {
+  const send = (request: object) => admin.post('/users/search').send({ paging: {}, ...request })
+  await send({ filter: Array(20).fill('name:!null') }).expect(200)
+  await send({ filter: Array(21).fill('name:!null') }).expect(422)
+  await send({ order: ['name', 'username', 'email', 'created', 'status'] }).expect(200)
+  await send({ order: ['name', 'username', 'email', 'created', 'status', 'id'] }).expect(422)
+  await send({ filter: [`name:in:[${Array(500).fill('a').join(',')}]`] }).expect(200)
+  await send({ filter: [`name:in:[${Array(10_000).fill('a').join(',')}]`] }).expect(422)
+  await send({ query: 'x'.repeat(201) }).expect(422)
+  await send({ rootJunction: 'XOR' }).expect(400)
 })
 
-it('still has every user', async () => {
-  expect(await found({})).toEqual(names)
+it('all users still exist after these searches', async () => {
+  expect(await search({})).toEqual(names)
 })

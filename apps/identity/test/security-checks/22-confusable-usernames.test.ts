@@ -23,31 +23,31 @@ it.each([
   ['a hyphen', 'jean-luc', 'jean\u2010luc'],
   ['an apostrophe', "o'neill", 'o\u02bcneill'],
   ['letters like capitals', 'solo', 'ꓢꓳꓡꓳ'],
-])('one that differs by %s is taken', async (_what, first, second) => {
+])('a username that differs only by %s counts as taken', async (_what, first, second) => {
   await create(first).expect(201)
   const { body } = await create(second).expect(409)
   expect(body.errors).toEqual([{ pointer: '/username', detail: expect.stringContaining('taken') }])
 })
 
 it.each([
-  ['Cyrillic among Latin', 'аccountant'],
+  ['Cyrillic and Latin letters', 'аccountant'],
   ['a zero-width space', 'account\u200bant'],
   ['small capitals', 'ᴀᴄᴄᴏᴜɴᴛᴀɴᴛ'],
-  ['clicks', 'ǀuǀu'],
+  ['click letters', 'ǀuǀu'],
   ['a right-to-left mark', 'accountant\u200f'],
-])('one with %s is refused', async (_what, username) => {
+])('a username with %s is refused', async (_what, username) => {
   const { body } = await create(username).expect(422)
   expect(body.errors[0].pointer).toBe('/username')
 })
 
-it('signs in under any spelling of the same username, and keeps the one that was chosen', async () => {
+it('a user signs in with another case or composition of the username, whose stored spelling is kept', async () => {
   const { body } = await create('Ñandú').expect(201)
   expect(body.username).toBe('Ñandú')
   const tokens = await service.signIn('n\u0303ANDU\u0301')
-  expect((await service.bearing(tokens.accessToken).get('/users/me')).body.username).toBe('Ñandú')
+  expect((await service.withToken(tokens.accessToken).get('/users/me')).body.username).toBe('Ñandú')
 })
 
-it('compares passwords byte by byte: neither case, nor composition, nor spaces are mended', async () => {
+it('a password is compared byte by byte, without normalising case, composition or spaces', async () => {
   const password = 'Caf\u00e9 de la Paix 1998'
   const { body } = await create('patron', password).expect(201)
   const login = (given: string) =>

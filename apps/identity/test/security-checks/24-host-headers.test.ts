@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** What may be sent by anybody who asks, and must not be believed. */
+/** Headers that any caller can set. The service must ignore them. */
 const forged = {
   'x-forwarded-host': 'evil.example',
   'x-forwarded-proto': 'http',
@@ -41,7 +41,7 @@ describe('an invitation or password reset link', () => {
   })
 
   it('is not created if the Host header names another host', async () => {
-    const asked = [
+    const requests = [
       admin.post('/users/invite').set('host', 'evil.example').send(userBody()),
       service.http.post('/api/v1/auth/forgot-password').set('host', 'evil.example').send({ username: admin.username }),
       service.http
@@ -50,7 +50,7 @@ describe('an invitation or password reset link', () => {
         .send({ username: 'x' }),
       service.http.get('/.well-known/openid-configuration').set('host', 'evil.example'),
     ]
-    for (const request of asked) expect([400, 421]).toContain((await request).status)
+    for (const request of requests) expect([400, 421]).toContain((await request).status)
     expect(await answerPasswordReset(service.db, service.config)).toBe(false)
   })
 })
@@ -71,7 +71,7 @@ describe('the network address that attempts are counted for', () => {
       .set('x-forwarded-for', from)
       .send({ username: `nobody-${from}-${at}` })
   const admitted = async (by: Service, from: (at: number) => string) =>
-    (await Promise.all(Array.from({ length: 40 }, (_, at) => forgot(by, from(at), at)))).filter(
+    (await Promise.all(Array.from({ length: 40 }, (_, index) => forgot(by, from(index), index)))).filter(
       ({ status }) => status === 204,
     ).length
 

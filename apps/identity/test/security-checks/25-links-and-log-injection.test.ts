@@ -32,11 +32,11 @@ const expire = (user: string, by: string) =>
 describe.each([
   { purpose: 'INVITATION', path: 'accept-invitation', status: 'INVITATION', hours: 168 },
   { purpose: 'PASSWORD_RESET', path: 'reset-password', status: 'ACTIVE', hours: 1 },
-] as const)('a link of an $purpose', ({ purpose, path, status, hours }) => {
-  const someone = () => service.user({ client: admin.client, status })
+] as const)('a link with the purpose $purpose', ({ purpose, path, status, hours }) => {
+  const createUser = () => service.user({ client: admin.client, status })
 
-  it('works once, of 32 uses at once too, and never for anybody else', async () => {
-    const [user, bystander] = [await someone(), await someone()]
+  it('works for exactly one of 32 concurrent uses, and only for its user', async () => {
+    const [user, bystander] = [await createUser(), await createUser()]
     const token = await linkFor(service, user.uid, purpose)
     const before = await hashOf(bystander.uid)
     const answers = await Promise.all(Array.from({ length: 32 }, () => post(path, { token, password })))
@@ -48,8 +48,8 @@ describe.each([
     expect(await hashOf(bystander.uid)).toBe(before)
   })
 
-  it(`works for ${hours} hours and no longer`, async () => {
-    const { uid } = await someone()
+  it(`expires after ${hours} hours`, async () => {
+    const { uid } = await createUser()
     const token = await linkFor(service, uid, purpose)
     const { rows } = await sql<{ hours: number }>`
       select extract(epoch from l.expires_at - l.created_at)::float8 / 3600 as hours
@@ -59,8 +59,8 @@ describe.each([
     await post(path, { token, password }).expect(422)
   })
 
-  it('does not work when any letter of it is another, and says the same as of one that never was', async () => {
-    const token = await linkFor(service, (await someone()).uid, purpose)
+  it('does not work with a changed token, and the error is the same as for an unknown token', async () => {
+    const token = await linkFor(service, (await createUser()).uid, purpose)
     const other = (letter: string) => (letter === 'A' ? 'B' : 'A')
     const texts = new Set<string>()
     for (const wrong of [
@@ -85,7 +85,7 @@ async function hashOf(uid: string): Promise<string | null> {
   return rows[0]!.password_hash
 }
 
-it('a NUL byte in any field is 400, not 500', async () => {
+it('a NUL byte in any field returns 400', async () => {
   const token = 'x'.repeat(40)
   for (const [path, body] of [
     ['login', { username: 'a\0b', password }],
@@ -97,7 +97,7 @@ it('a NUL byte in any field is 400, not 500', async () => {
     expect([path, (await post(path, body)).status]).toEqual([path, 400])
 })
 
-it('a line break in what is typed makes no line of its own in the log', async () => {
+it('a line break in an input creates no separate line in the log', async () => {
   const forged = '\r\n{"level":30,"msg":"request","user":"forged"}'
   await post('login', { username: `nobody${forged}`, password })
   await post('forgot-password', { username: `nobody${forged}` })
@@ -108,8 +108,8 @@ it('a line break in what is typed makes no line of its own in the log', async ()
   }
 })
 
-it('no link, password or hash is in the log, the audit, an answer, or in the open in the database', async () => {
-  const parts = {
+it('no response, log line, audit entry or database row contains a plain link or password', async () => {
+  const dependencies = {
     answerPasswordReset: () => answerPasswordReset(service.db, service.config),
     db: service.db,
     config: service.config,
@@ -117,8 +117,8 @@ it('no link, password or hash is in the log, the audit, an answer, or in the ope
     send: createSmtpSender({ server: service.config.SMTP_URL!, from: service.config.MAIL_FROM! }),
   }
   const answers: string[] = []
-  const keep = async <T extends { text: string; headers: object }>(asked: PromiseLike<T>): Promise<T> => {
-    const answer = await asked
+  const keep = async <T extends { text: string; headers: object }>(request: PromiseLike<T>): Promise<T> => {
+    const answer = await request
     answers.push(answer.text, JSON.stringify(answer.headers))
     return answer
   }
@@ -126,7 +126,7 @@ it('no link, password or hash is in the log, the audit, an answer, or in the ope
   const [first, second, third, mistaken] = secrets as [string, string, string, string]
   const sent = userBody()
   const { body } = await keep(admin.post('/users/invite').send(sent).expect(201))
-  const database = async () => {
+  const readAllRows = async () => {
     const tables = await sql<{ name: string }>`
       select relname as name from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace`.execute(
       service.db,
@@ -138,37 +138,37 @@ it('no link, password or hash is in the log, the audit, an answer, or in the ope
       )
     return texts.map(({ row }) => row).join('\n')
   }
-  const waiting = await database()
-  while (await sendQueuedMails(parts));
-  const newest = () => mailbox.received.findLast(({ to }) => to.includes(sent.email))!.text
+  const rowsWithQueuedInvitation = await readAllRows()
+  while (await sendQueuedMails(dependencies));
+  const newestMail = () => mailbox.received.findLast(({ to }) => to.includes(sent.email))!.text
 
-  const invitation = tokenIn(newest())
+  const invitation = tokenIn(newestMail())
   await keep(post('accept-invitation', { token: invitation, password: 'Password12345' }).expect(422))
   await keep(post('accept-invitation', { token: invitation, password: first }).expect(204))
   await keep(service.http.get(`/account/invitation?token=${invitation}`))
   await keep(post('forgot-password', { username: mistaken }).expect(204))
   await keep(post('forgot-password', { username: sent.email }).expect(204))
   while (await answerPasswordReset(service.db, service.config));
-  const waitingAgain = await database()
-  while (await sendQueuedMails(parts));
-  const reset = tokenIn(newest())
-  // Its form has the link's token, and nothing else has.
+  const rowsWithQueuedReset = await readAllRows()
+  while (await sendQueuedMails(dependencies));
+  const reset = tokenIn(newestMail())
+  // This page is not kept, because its form contains the token of the link.
   await service.http.get(`/account/password?token=${reset}`).expect('referrer-policy', 'no-referrer')
   await keep(service.http.get(`/api/v1/nothing?token=${reset}`).set('referer', `http://localhost/?token=${reset}`))
   await keep(post('reset-password', { token: reset, password: second }).expect(204))
-  const me = service.bearing((await service.signIn(sent.username, second)).accessToken)
+  const me = service.withToken((await service.signIn(sent.username, second)).accessToken)
   await keep(me.put('/users/me/password').send({ currentPassword: second, newPassword: third }).expect(204))
   await keep(me.put('/users/me/password').send({ currentPassword: first, newPassword: goodPassword }).expect(422))
   for (const path of [`/users/${body.id}`, '/users', '/mails', `/mails?filter=user.id:eq:${body.id}`])
     await keep(admin.get(path))
 
   const audit = await sql<{ row: string }>`select a::text as row from audit a`.execute(service.db)
-  const seen = [...answers, ...service.lines, ...audit.rows.map(({ row }) => row)].join('\n')
-  const stored = [waiting, waitingAgain, await database()].join('\n')
+  const outputs = [...answers, ...service.lines, ...audit.rows.map(({ row }) => row)].join('\n')
+  const stored = [rowsWithQueuedInvitation, rowsWithQueuedReset, await readAllRows()].join('\n')
   expect(stored).toContain('$argon2id$')
   for (const secret of [...secrets, invitation, reset]) {
-    expect(seen).not.toContain(secret)
+    expect(outputs).not.toContain(secret)
     expect(stored).not.toContain(secret)
   }
-  expect(seen).not.toContain('$argon2')
+  expect(outputs).not.toContain('$argon2')
 })

@@ -46,11 +46,15 @@ function relatedRowCondition(
   name: string,
   value: string | undefined,
 ): RawBuilder<SqlBool> | undefined {
-  const { found, ...own } = property
+  const { found, ...shared } = property
   if (!found || operatorNamed(name, property).takes === 'nothing') return undefined
   const positive = negatedOperators.get(name) ?? name
-  const there: Property = { ...own, column: found.column, ...(found.within !== undefined && { within: found.within }) }
-  const condition = found.where(conditionOf(there, operatorNamed(positive, property), positive, value))
+  const related: Property = {
+    ...shared,
+    column: found.column,
+    ...(found.within !== undefined && { within: found.within }),
+  }
+  const condition = found.where(conditionOf(related, operatorNamed(positive, property), positive, value))
   return positive === name ? condition : sql`(${condition}) is not true`
 }
 
@@ -59,10 +63,10 @@ export const propertyNameOf = (filter: string): string => filter.split(':', 1)[0
 
 /** Converts `query` to one condition in parentheses; undefined for a blank text. */
 export function queryCondition(text: string | undefined, { query }: SearchTarget): RawBuilder<SqlBool> | undefined {
-  const wanted = text?.trim()
-  if (!wanted) return undefined
-  assertStorableText(wanted)
-  return query ? sql`(${query(wanted)})` : rejectTerm('is not supported here: use filter')
+  const trimmed = text?.trim()
+  if (!trimmed) return undefined
+  assertStorableText(trimmed)
+  return query ? sql`(${query(trimmed)})` : rejectTerm('is not supported here: use filter')
 }
 
 function operatorNamed(name: string, { type }: Property): FilterOperator {
@@ -116,13 +120,14 @@ function identifiableCondition(
   value: string | undefined,
   query: NonNullable<SearchTarget['query']>,
 ): RawBuilder<SqlBool> {
-  const known = ['token', '!token', 'ilike', '!ilike']
-  if (!known.includes(operator)) rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${known.join(', ')}`)
+  const supported = ['token', '!token', 'ilike', '!ilike']
+  if (!supported.includes(operator))
+    rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${supported.join(', ')}`)
   const text = requireValue(value, operator)
   const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs a text to search for')]
-  const all = sql<SqlBool>`${sql.join(
+  const everyWord = sql<SqlBool>`${sql.join(
     words.map((word) => sql`(${query(word)})`),
     sql` and `,
   )}`
-  return operator.startsWith('!') ? isNotTrue(all) : all
+  return operator.startsWith('!') ? isNotTrue(everyWord) : everyWord
 }

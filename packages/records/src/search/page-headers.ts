@@ -48,15 +48,15 @@ function linkHeader(
   url: string,
   { page, pageSize, pageCount, more, cursor, byCursor }: LinkContext,
 ): string | undefined {
-  const to = (rel: string, pageParameters: Record<string, string>) =>
+  const linkTo = (rel: string, pageParameters: Record<string, string>) =>
     `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
-  const numbered = (rel: string, target: number) => to(rel, { page: String(target) })
-  const next = more ? [cursor === undefined ? numbered('next', page + 1) : to('next', { after: cursor })] : []
-  const previous = page > 1 && !byCursor ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
-  const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
-  const last = reachable ? [numbered('last', pageCount)] : []
-  const all = [numbered('first', 1), ...previous, ...next, ...last].join(', ')
-  return all.length <= maxLinkLength ? all : next[0]
+  const linkToPage = (rel: string, target: number) => linkTo(rel, { page: String(target) })
+  const next = more ? [cursor === undefined ? linkToPage('next', page + 1) : linkTo('next', { after: cursor })] : []
+  const previous = page > 1 && !byCursor ? [linkToPage('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
+  const isReachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
+  const last = isReachable ? [linkToPage('last', pageCount)] : []
+  const links = [linkToPage('first', 1), ...previous, ...next, ...last].join(', ')
+  return links.length <= maxLinkLength ? links : next[0]
 }
 
 /**

@@ -26,7 +26,7 @@ const sql: Record<DataType, string> = {
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const trailer = Buffer.from([0xff, 0xff])
 
-describe('rows of values as tuples', () => {
+describe('the row encoder', () => {
   let client: Client
 
   beforeAll(async () => {
@@ -36,8 +36,8 @@ describe('rows of values as tuples', () => {
   })
   afterAll(() => client?.end())
 
-  /** What PostgreSQL shows of values that were copied into a column. */
-  async function stored(column: Omit<RowColumn, 'label'>, values: readonly unknown[]): Promise<(string | null)[]> {
+  /** Copies encoded values into a column of PostgreSQL, and returns them as PostgreSQL prints them. */
+  async function copyAndRead(column: Omit<RowColumn, 'label'>, values: readonly unknown[]): Promise<(string | null)[]> {
     const buffer = new TupleBuffer()
     const encoder = new RowEncoder([{ label: 'value', ...column }], buffer)
     for (const value of values) if (!encoder.write([value])) throw new Error(encoder.fault!.reason)
@@ -53,7 +53,8 @@ describe('rows of values as tuples', () => {
     return rows.map(({ value }) => value)
   }
 
-  const fault = (column: Omit<RowColumn, 'label'>, value: unknown): string | undefined => {
+  /** The reason why a value is refused, or undefined if it is encoded. */
+  const refusal = (column: Omit<RowColumn, 'label'>, value: unknown): string | undefined => {
     const buffer = new TupleBuffer()
     const encoder = new RowEncoder([{ label: 'value', ...column }], buffer)
     const fits = encoder.write([value])
@@ -143,11 +144,11 @@ describe('rows of values as tuples', () => {
       ['{"b": 1, "a": [null, "\\u00e9"]}', { x: 'y' }, '12', '"5e10000"'],
       ['{"a": [null, "é"], "b": 1}', '{"x": "y"}', '12', '"5e10000"'],
     ],
-  ])('keeps every %s', async (dataType, values, shown) => {
-    expect(await stored({ dataType }, [...values, null, undefined])).toEqual([...shown, null, null])
+  ])('encodes %s values as PostgreSQL stores them', async (dataType, values, shown) => {
+    expect(await copyAndRead({ dataType }, [...values, null, undefined])).toEqual([...shown, null, null])
   })
 
-  it('keeps decimals digit for digit', async () => {
+  it('encodes decimals without losing digits', async () => {
     const numbers = [
       '0',
       '0.00',
@@ -167,16 +168,16 @@ describe('rows of values as tuples', () => {
       '0.00010002',
       'NaN',
     ]
-    expect(await stored({ dataType: 'DECIMAL' }, numbers)).toEqual(numbers)
+    expect(await copyAndRead({ dataType: 'DECIMAL' }, numbers)).toEqual(numbers)
     expect(
-      await stored({ dataType: 'DECIMAL' }, [1.5, 7n, '007.50', '+3', '.5', '5.', '1e3', '-1.25E-3', 'Infinity']),
+      await copyAndRead({ dataType: 'DECIMAL' }, [1.5, 7n, '007.50', '+3', '.5', '5.', '1e3', '-1.25E-3', 'Infinity']),
     ).toEqual(['1.5', '7', '7.50', '3', '0.5', '5', '1000', '-0.00125', 'Infinity'])
     expect(
-      await stored({ dataType: 'DECIMAL', precision: 6, scale: 2 }, ['1234.5', '-9999.99', '1.5000', '0']),
+      await copyAndRead({ dataType: 'DECIMAL', precision: 6, scale: 2 }, ['1234.5', '-9999.99', '1.5000', '0']),
     ).toEqual(['1234.50', '-9999.99', '1.50', '0.00'])
   })
 
-  it('keeps random decimals as PostgreSQL reads their text', async () => {
+  it('encodes random decimals as PostgreSQL parses their text', async () => {
     let seed = 20_261_121
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -188,7 +189,7 @@ describe('rows of values as tuples', () => {
       () => `${random(2) ? '-' : ''}${digits(1 + random(30))}${random(3) ? `.${digits(1 + random(25))}` : ''}`,
     )
     const { rows } = await client.query('select value::numeric::text as value from unnest($1::text[]) value', [numbers])
-    expect(await stored({ dataType: 'DECIMAL' }, numbers)).toEqual(rows.map(({ value }) => value))
+    expect(await copyAndRead({ dataType: 'DECIMAL' }, numbers)).toEqual(rows.map(({ value }) => value))
   })
 
   it.each<[DataType, unknown, string]>([
@@ -220,11 +221,11 @@ describe('rows of values as tuples', () => {
     ['JSONB', '"a\\u0000"', 'holds a NUL character (\\u0000), which JSON in the warehouse cannot'],
     ['JSONB', '{"\\ud800": 1}', 'holds half a character (a lone surrogate)'],
     ['JSONB', '[1e140000]', 'holds a number with more digits than the warehouse can store'],
-  ])('sets aside what %s cannot hold (case %#)', (dataType, value, reason) => {
-    expect(fault({ dataType }, value)).toBe(reason)
+  ])('refuses a value that %s cannot store, with a reason (case %#)', (dataType, value, reason) => {
+    expect(refusal({ dataType }, value)).toBe(reason)
   })
 
-  it('writes values and rows up to their limits', () => {
+  it('encodes values of 16 MB and refuses rows of more than 64 MB', () => {
     const text = 'x'.repeat(16 * 1024 ** 2 - 6)
     const column = { label: 'value', dataType: 'TEXT' } as const
     const buffer = new TupleBuffer()
@@ -234,24 +235,24 @@ describe('rows of values as tuples', () => {
     expect(encoder.fault).toEqual({ column: 'value', reason: 'makes the row longer than 64 MB' })
   })
 
-  it('sets aside decimals that their column would round or refuse', () => {
+  it('refuses decimals with too many digits for their column', () => {
     const column = { dataType: 'DECIMAL', precision: 4, scale: 1 } as const
-    expect([fault(column, '1000'), fault(column, '1.25'), fault(column, '999.90')]).toEqual([
+    expect([refusal(column, '1000'), refusal(column, '1.25'), refusal(column, '999.90')]).toEqual([
       'does not fit DECIMAL(4,1)',
       'has more than 1 digits after the point',
       undefined,
     ])
   })
 
-  it('keeps days with a zero in them as null, and counts them', () => {
+  it('encodes dates with a zero year, month or day as null, and counts them', () => {
     const encoder = new RowEncoder([{ label: 'day', dataType: 'DATE' }], new TupleBuffer())
     for (const day of ['0000-00-00', '2026-00-01', '2026-11-00', '2026-11-21']) expect(encoder.write([day])).toBe(true)
     expect(encoder.nulled).toEqual([{ zeroDates: 3 }])
   })
 
-  it('hands over whole rows, and uses memory again that comes back', () => {
-    const back: ArrayBuffer[] = []
-    const buffer = new TupleBuffer({ chunkBytes: 1000, reuse: () => back.pop() })
+  it('returns chunks of whole rows, and reuses returned memory', () => {
+    const returned: ArrayBuffer[] = []
+    const buffer = new TupleBuffer({ chunkBytes: 1000, reuse: () => returned.pop() })
     const encoder = new RowEncoder([{ label: 'text', dataType: 'TEXT' }], buffer)
     const sizes: number[] = []
     for (let row = 0; row < 100; row++) {
@@ -259,9 +260,9 @@ describe('rows of values as tuples', () => {
       if (!buffer.full) continue
       const taken = buffer.take()
       sizes.push(taken.length)
-      back.push(taken.buffer)
+      returned.push(taken.buffer)
     }
     expect(sizes).toEqual(Array.from({ length: 10 }, () => 1000))
-    expect(back).toHaveLength(1)
+    expect(returned).toHaveLength(1)
   })
 })

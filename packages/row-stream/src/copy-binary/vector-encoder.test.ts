@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
 import { type ColumnVector, decimalText, emptyVector, TupleEncoder, type VectorKind, vectorText } from '../index.ts'
 
-/** Chunks of the rows of one column, each cell as its hex; null for a null. */
+/** The encoded chunks of one column. Each cell is its hex text, or null. */
 function encoded(vector: ColumnVector, dataType: DataType, rows: number, chunkBytes = 64): (string | null)[][] {
   const chunks: (string | null)[][] = []
   const encoder = new TupleEncoder([{ kind: vector.kind, dataType }], {
@@ -26,9 +26,14 @@ function cellsOf(bytes: Buffer): (string | null)[] {
   return cells
 }
 
-const one = (vector: ColumnVector, dataType: DataType) => encoded(vector, dataType, 1).flat()[0]
+/** The hex text of the first cell. */
+const firstCell = (vector: ColumnVector, dataType: DataType) => encoded(vector, dataType, 1).flat()[0]
 
-function whole(kind: 'integer' | 'decimal' | 'timestamp' | 'timestamptz', value: bigint, scale = 0): ColumnVector {
+function wholeNumber(
+  kind: 'integer' | 'decimal' | 'timestamp' | 'timestamptz',
+  value: bigint,
+  scale = 0,
+): ColumnVector {
   const vector = emptyVector(kind, 1, scale)
   if (!('low' in vector)) throw new Error(`${kind} has no halves`)
   vector.low[0] = Number(BigInt.asIntN(32, value))
@@ -59,7 +64,7 @@ function texts(values: (string | null)[], kind: 'text' | 'json' = 'text'): Colum
 
 const hex = (text: string) => Buffer.from(text).toString('hex')
 
-describe('column vectors as tuples', () => {
+describe('the vector encoder', () => {
   it.each([
     ['SMALLINT', -2n, 'fffe'],
     ['INTEGER', 258n, '00000102'],
@@ -71,8 +76,8 @@ describe('column vectors as tuples', () => {
     ['DECIMAL', -(10n ** 8n), '00010002400000000001'],
     ['DECIMAL', 2n ** 63n - 1n, '0005000400000000039a0d2c0170156516af'],
     ['TEXT', -7n, hex('-7')],
-  ] as const)('write integers stored as %s: %s', (dataType, value, cell) => {
-    expect(one(whole('integer', value), dataType)).toBe(cell)
+  ] as const)('encodes integers for a column of type %s: %s', (dataType, value, cell) => {
+    expect(firstCell(wholeNumber('integer', value), dataType)).toBe(cell)
   })
 
   it.each([
@@ -86,9 +91,9 @@ describe('column vectors as tuples', () => {
     [9_999_999_999_999n, 12],
     [-1n, 13],
     [10n ** 75n + 7n, 76],
-  ])('write %s at scale %s as a numeric that decimalText spells', (value, scale) => {
-    const vector = whole('decimal', value, scale)
-    const cell = Buffer.from(one(vector, 'DECIMAL')!, 'hex')
+  ])('encodes %s with scale %s as the numeric that decimalText prints', (value, scale) => {
+    const vector = wholeNumber('decimal', value, scale)
+    const cell = Buffer.from(firstCell(vector, 'DECIMAL')!, 'hex')
     expect(numericText(cell)).toBe(decimalText(value, scale))
     expect(vectorText(vector, 0)).toBe(decimalText(value, scale))
   })
@@ -98,16 +103,15 @@ describe('column vectors as tuples', () => {
     [-1.5e-7, '-0.00000015'],
     [1e22, '10000000000000000000000'],
     [123.456, '123.456'],
-  ])('write the double %s as the numeric of its shortest text', (value, text) => {
-    expect(numericText(Buffer.from(one(floating('double', value), 'DECIMAL')!, 'hex'))).toBe(text)
+  ])('encodes the double %s as the numeric of its shortest text', (value, text) => {
+    expect(numericText(Buffer.from(firstCell(floating('double', value), 'DECIMAL')!, 'hex'))).toBe(text)
   })
 
-  it('write what numerics have beside numbers', () => {
-    expect([NaN, Infinity, -Infinity].map((value) => one(floating('double', value), 'DECIMAL')?.slice(8, 12))).toEqual([
-      'c000',
-      'd000',
-      'f000',
-    ])
+  it('encodes NaN and the infinities as numerics', () => {
+    const signs = [NaN, Infinity, -Infinity].map((value) =>
+      firstCell(floating('double', value), 'DECIMAL')?.slice(8, 12),
+    )
+    expect(signs).toEqual(['c000', 'd000', 'f000'])
   })
 
   it.each([
@@ -121,9 +125,9 @@ describe('column vectors as tuples', () => {
     ['float', 1e6, '1e+06'],
     ['float', Math.fround(16777216), '1.6777216e+07'],
     ['double', -Infinity, '-Infinity'],
-  ] as const)('spell the %s %s like PostgreSQL', (kind, value, text) => {
+  ] as const)('prints the %s %s like PostgreSQL', (kind, value, text) => {
     expect(vectorText(floating(kind, value), 0)).toBe(text)
-    expect(one(floating(kind, value), 'TEXT')).toBe(hex(text))
+    expect(firstCell(floating(kind, value), 'TEXT')).toBe(hex(text))
   })
 
   it.each([
@@ -132,21 +136,21 @@ describe('column vectors as tuples', () => {
     ['timestamptz', 946_684_800_500_000n, '2000-01-01 00:00:00.5+00'],
     ['timestamp', -210_866_803_200_000_000n, '4714-11-24 00:00:00 BC'],
     ['timestamp', 9_000_000_000_000_000_000n, '287168-08-24 16:00:00'],
-  ] as const)('count %s from 2000: %s', (kind, value, text) => {
-    const cell = one(whole(kind, value), 'TIMESTAMP')!
+  ] as const)('encodes a %s as microseconds since 2000: %s', (kind, value, text) => {
+    const cell = firstCell(wholeNumber(kind, value), 'TIMESTAMP')!
     expect(BigInt.asIntN(64, BigInt(`0x${cell}`))).toBe(value - 946_684_800_000_000n)
-    expect(vectorText(whole(kind, value), 0)).toBe(text)
+    expect(vectorText(wholeNumber(kind, value), 0)).toBe(text)
   })
 
-  it('write dates, also where timestamps are stored', () => {
+  it('encodes dates for columns of dates and of timestamps', () => {
     const vector = emptyVector('date', 1)
     if (vector.kind === 'date') vector.days[0] = 10_958
-    expect(one(vector, 'DATE')).toBe('00000001')
-    expect(one(vector, 'TIMESTAMPTZ')).toBe((86_400_000_000).toString(16).padStart(16, '0'))
+    expect(firstCell(vector, 'DATE')).toBe('00000001')
+    expect(firstCell(vector, 'TIMESTAMPTZ')).toBe((86_400_000_000).toString(16).padStart(16, '0'))
     expect(vectorText(vector, 0)).toBe('2000-01-02')
   })
 
-  it('write bytes of every length, and nulls, wherever they lie', () => {
+  it('encodes texts of every length, nulls and JSON', () => {
     const values = [
       ...Array.from({ length: 70 }, (_, length) => 'é'.repeat(length >> 1) + 'x'.repeat(length & 1)),
       null,
@@ -157,7 +161,7 @@ describe('column vectors as tuples', () => {
     expect(encoded(texts(['{}'], 'json'), 'TEXT', 1).flat()).toEqual([hex('{}')])
   })
 
-  it('fill chunks with whole rows, and give a longer row a chunk of its own', () => {
+  it('fills chunks with whole rows, and puts a longer row in a separate chunk', () => {
     const chunks = encoded(texts(['a'.repeat(20), 'b'.repeat(20), 'c'.repeat(20), 'd'.repeat(200), 'e']), 'TEXT', 5)
     expect(chunks.map((cells) => cells.length)).toEqual([2, 1, 1, 1])
   })
@@ -168,12 +172,12 @@ describe('column vectors as tuples', () => {
     ['double', 'INTEGER'],
     ['timestamp', 'DATE'],
     ['text', 'JSONB'],
-  ] as const)('refuse to narrow %s to %s', (kind: VectorKind, dataType: DataType) => {
+  ] as const)('refuses to encode %s for a column of type %s', (kind: VectorKind, dataType: DataType) => {
     expect(() => encoded(emptyVector(kind, 1), dataType, 1)).toThrow('cannot be stored')
   })
 })
 
-/** A binary numeric by its description. */
+/** Decodes a binary numeric of PostgreSQL, independently of the encoder. */
 function numericText(bytes: Buffer): string {
   const [digits, weight, sign, scale] = [
     bytes.readInt16BE(0),

@@ -14,8 +14,8 @@ const tokenAnswers = new Set([
 ])
 
 /**
- * What is wrong with the contracts of these operations, one sentence each: strings, arrays and numbers without a
- * bound, objects that are open, bodies and responses without a title, responses with a secret's name in them.
+ * Returns a sentence for each mistake in the contracts of these operations: strings, arrays and numbers without a bound,
+ * open objects, bodies and responses without a title, and responses with the name of a secret.
  */
 export function brokenContractRules(signatures: readonly OperationSignature[]): string[] {
   return signatures.flatMap((signature) => [

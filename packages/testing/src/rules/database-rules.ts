@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * What is wrong with a migrated database, one sentence each: foreign keys without an index that starts with their columns,
- * and times without a zone.
+ * Returns a sentence for each mistake in a migrated database: foreign keys without an index that starts with their columns,
+ * and timestamps without a time zone.
  */
 export async function brokenDatabaseRules(connectionString: string): Promise<string[]> {
   const client = new pg.Client({ connectionString })

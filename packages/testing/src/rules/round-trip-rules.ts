@@ -2,22 +2,22 @@ import { createContractChecker, isStoredSecret, type OperationSignature } from '
 
 type Json = any
 
-/** A response contract, and the body contracts whose fields it answers. */
+/** A body contract, and a response contract with the same properties. */
 export interface Echo {
   body: Json
   response: Json
 }
 
 /**
- * What is wrong with pairs of contracts, one sentence each: a field of a response that refuses what the body takes for the field of the
- * same name, which makes stored objects that no reader accepts; and a field of a body that refuses what the response answers, so that
- * what was read with GET cannot be sent with PUT. Values are generated from the schemas.
+ * Returns a sentence for each property of a pair that breaks a rule. A response must accept the values that the body accepts, because
+ * otherwise a stored object could not be returned. A body must accept the values of the response, so that the response of a GET
+ * can be sent with PUT. Values are generated from the schemas.
  */
 export function brokenEchoRules(echoes: readonly Echo[]): string[] {
   return [...new Set(echoes.flatMap(({ body, response }) => brokenFields(body, response)))]
 }
 
-/** Every write that answers the object that it takes, and its lists. */
+/** Returns the body and the response of every write, or of their items. */
 export function echoesOf(signatures: readonly OperationSignature[]): Echo[] {
   return signatures
     .filter(({ effect, body, response }) => effect === 'write' && body && response)
@@ -44,39 +44,39 @@ function brokenFields(body: Json, response: Json, at = { body: body?.title, resp
     const within = { body: `${at.body}/${name}`, response: `${at.response}/${name}` }
     // An ignored field is never stored, but must be accepted.
     if (sent.readOnly)
-      return refusals(answered, sent).map((value) => `${within.body} refuses what ${at.response} answers: ${value}`)
+      return refusals(answered, sent).map((value) => `${within.body} rejects a value of ${at.response}: ${value}`)
     const [one, other] = sent.type === 'array' ? [sent.items, answered.items] : [sent, answered]
     if (one?.properties && other?.properties) return brokenFields(one, other, within)
-    return refusals(sent, answered).map((value) => `${within.response} refuses what ${at.body} takes: ${value}`)
+    return refusals(sent, answered).map((value) => `${within.response} rejects a value of ${at.body}: ${value}`)
   })
 }
 
-/** Named by its id alone, and answered whole. */
+/** Whether a property is a reference: bodies contain only its id, responses the whole object. */
 const isReference = (schema: Json): boolean =>
   (schema.type === 'object' && schema.additionalProperties !== false) ||
   (schema.type === 'array' && isReference(schema.items ?? {})) ||
   (schema.anyOf ?? []).some(isReference)
 
-/** Contracts share fields: each pair is looked at once. */
-const known = new WeakMap<object, WeakMap<object, string[]>>()
+/** Results by pair of schemas. Contracts share properties, so each pair is compared once. */
+const cache = new WeakMap<object, WeakMap<object, string[]>>()
 
-/** Values that one schema takes and the other refuses, a few at most. */
-function refusals(takes: Json, refuses: Json): string[] {
-  const before = known.get(takes) ?? new WeakMap<object, string[]>()
-  known.set(takes, before)
-  const found = before.get(refuses) ?? findRefusals(takes, refuses)
-  before.set(refuses, found)
-  return found
+/** Returns at most three values that one schema accepts and the other rejects. */
+function refusals(accepting: Json, rejecting: Json): string[] {
+  const cachedByRejecting = cache.get(accepting) ?? new WeakMap<object, string[]>()
+  cache.set(accepting, cachedByRejecting)
+  const values = cachedByRejecting.get(rejecting) ?? findRefusals(accepting, rejecting)
+  cachedByRejecting.set(rejecting, values)
+  return values
 }
 
-function findRefusals(takes: Json, refuses: Json): string[] {
-  const [first, second] = [takes, refuses].map((schema) => createContractChecker(inObject(schema)))
+function findRefusals(accepting: Json, rejecting: Json): string[] {
+  const [accepts, rejects] = [accepting, rejecting].map((schema) => createContractChecker(inObject(schema)))
   return (
-    valuesOf(takes)
-      // Null is the same as absence, and an empty text clears a secret: neither is stored.
-      .filter((value) => value !== null && !(value === '' && isStoredSecret(takes)))
-      .filter((value) => 'value' in first!({ value }))
-      .filter((value) => !('value' in second!({ value })))
+    valuesOf(accepting)
+      // Null means absent, and an empty text deletes a stored secret. Neither value is stored.
+      .filter((value) => value !== null && !(value === '' && isStoredSecret(accepting)))
+      .filter((value) => 'value' in accepts!({ value }))
+      .filter((value) => !('value' in rejects!({ value })))
       .slice(0, 3)
       .map((value) => JSON.stringify(value)?.slice(0, 60) ?? 'undefined')
   )
@@ -122,7 +122,7 @@ const familiar = [
   '2026',
 ]
 
-/** Values at the bounds of a schema, and of every kind of character: some of them it takes, others not. */
+/** Returns values at the bounds of a schema and with characters of every kind. The schema need not accept all of them. */
 function valuesOf(schema: Json, depth = 0): unknown[] {
   const { type, enum: values, const: only, anyOf, oneOf, items, properties, required = [] } = schema
   if (only !== undefined) return [only]

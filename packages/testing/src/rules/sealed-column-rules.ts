@@ -9,9 +9,9 @@ interface SealedColumn {
 }
 
 /**
- * What is wrong with an app's list of sealed columns, one sentence each: a purpose in its sources (`table.column:…`) or a
- * column that a migration's comment calls sealed which is not on it, and entries that the database does not know. A value
- * that the list forgets could not be opened any more once its key is taken out.
+ * Returns a sentence for each mistake in an app's list of sealed columns: a purpose in the sources (`table.column:…`) or a
+ * column whose migration comment says "sealed" that the list lacks, and an entry that the database lacks. A value in a
+ * column that the list lacks could not be decrypted after its key is removed.
  */
 export async function brokenSealRules(
   app: string,
@@ -28,7 +28,7 @@ export async function brokenSealRules(
   ]
 }
 
-/** Purposes are templates such as `warehouses.${role}_password:${client}`. */
+/** Returns patterns of the sealed columns in the sources. A purpose is a template such as `warehouses.${role}_password:${client}`. */
 function sealedInSources(app: string): RegExp[] {
   const files = globSync('src/**/*.ts', { cwd: app }).filter((file) => !file.endsWith('.test.ts'))
   return files.flatMap((file) =>
@@ -38,7 +38,7 @@ function sealedInSources(app: string): RegExp[] {
   )
 }
 
-/** The column after a comment that says so. */
+/** Returns the text columns that follow a comment with the word "sealed". */
 const sealedInMigrations = (app: string): string[] =>
   globSync('migrations/*.sql', { cwd: app }).flatMap((file) =>
     [

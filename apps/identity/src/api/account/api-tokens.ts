@@ -44,12 +44,12 @@ export async function createApiToken(
   const proven = await proveIdentityUnlessFresh(body, input)
   return write(async (trx) => {
     const { id } = await proven(trx)
-    const made = await addApiToken(trx, id, { ...body, expires })
-    if (!made)
+    const created = await addApiToken(trx, id, { ...body, expires })
+    if (!created)
       throw problems.refused('/', `You already have ${mostApiTokens} API tokens, the maximum. Delete one first.`)
-    const token = presentApiToken(made.row)
+    const token = presentApiToken(created.row)
     request.audit(caller.uid, { apiToken: toTokenAudit(token) })
-    return new JsonResponse({ ...token, token: made.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
+    return new JsonResponse({ ...token, token: created.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
   })
 }
 

@@ -62,11 +62,11 @@ export async function proveByPassword(
   const { db, caller, request } = input
   const { username, password_hash } = await readOwnUser(db, caller)
   const attempt = await auditThrottled(admitAttempt(db, username, request.address), input, async () => caller)
-  const right = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
+  const isCorrect = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
     await undoAttempt(db, attempt)
     throw error
   })
-  if (!right) throw await auditRefusal(input, 'wrong password', pointer, 'The password is incorrect.')
+  if (!isCorrect) throw await auditRefusal(input, 'wrong password', pointer, 'The password is incorrect.')
   await forgiveAttempt(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
@@ -81,13 +81,14 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
   const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
-  const right = await transaction(db, async (trx) => {
+  const isCorrect = await transaction(db, async (trx) => {
     const method = await useCode(trx, id, code, config.SECRET_KEYS)
     if (method === 'RECOVERY_CODE')
       await mailRecoveryCodeUsed(trx, config, { id, left: await countRecoveryCodes(trx, id) })
     return method !== undefined
   })
-  if (!right) throw await auditRefusal(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
+  if (!isCorrect)
+    throw await auditRefusal(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
   await forgiveAttempt(db, attempt)
   return (trx) => lockOwnUser(trx, caller)
 }
@@ -104,7 +105,7 @@ async function auditRefusal(
 }
 
 /** The maximum age of a sign-in in minutes. */
-const fresh = 15
+const freshMinutes = 15
 
 /**
  * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password or
@@ -115,16 +116,16 @@ export async function proveIdentityUnlessFresh(
   input: IdentityRequestContext,
 ): Promise<ProvenUserLock> {
   const { db, caller } = input
-  const own = await readOwnUser(db, caller)
-  const canProve = own.two_factor_auth || (!own.sso_auth && own.password_hash !== null)
+  const user = await readOwnUser(db, caller)
+  const canProve = user.two_factor_auth || (!user.sso_auth && user.password_hash !== null)
   if (canProve && password === undefined && code === undefined)
     throw problems.refused('/password', 'Confirm your identity with your password or a code of your second factor.')
   if (canProve)
     return proveIdentity({ ...(password !== undefined && { password }), ...(code !== undefined && { code }) }, input)
   const { rows } = await sql`
     select from sessions
-    where uid = ${caller.session} and created_at > now() - make_interval(mins => ${fresh})`.execute(db)
+    where uid = ${caller.session} and created_at > now() - make_interval(mins => ${freshMinutes})`.execute(db)
   if (rows.length === 0)
-    throw problems.refused('/', `You signed in more than ${fresh} minutes ago. Sign in again, then retry.`)
+    throw problems.refused('/', `You signed in more than ${freshMinutes} minutes ago. Sign in again, then retry.`)
   return (trx) => lockOwnUser(trx, caller)
 }

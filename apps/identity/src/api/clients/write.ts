@@ -11,9 +11,9 @@ export async function createClient(
   { write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
   return write(async (trx) => {
-    const made = await clientRecords.insert(trx, caller, toClientColumns(body))
-    request.audit(made.uid, { after: presentClient(made, []) })
-    return made
+    const row = await clientRecords.insert(trx, caller, toClientColumns(body))
+    request.audit(row.uid, { after: presentClient(row, []) })
+    return row
   })
 }
 

@@ -24,13 +24,13 @@ export async function createSsoClientConfig(
   await assertApplicationAccepted(body, hash, input)
   return write(async (trx) => {
     const client = await resolveClient(trx, caller, body.client?.id)
-    const made = await ssoClientConfigRecords.insert(trx, caller, {
+    const row = await ssoClientConfigRecords.insert(trx, caller, {
       ...toApplicationColumns(body),
       client,
       secret_hash: hash,
     })
-    request.audit(made.uid, { after: toApplicationAudit(made) })
-    return made
+    request.audit(row.uid, { after: toApplicationAudit(row) })
+    return row
   })
 }
 

@@ -28,15 +28,15 @@ export async function createSsoProviderConfig(
     // Lock the client, because a concurrent role change has no config to check yet.
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
-    const made = await ssoProviderConfigRecords.insert(trx, caller, {
+    const row = await ssoProviderConfigRecords.insert(trx, caller, {
       ...toProviderColumns(body),
       uid,
       client,
       client_id: body.clientId ?? null,
       client_secret: body.clientSecret ? sealSecret(uid, body.clientSecret, config.SECRET_KEYS) : null,
     })
-    request.audit(made.uid, { after: toProviderAudit(made) })
-    return made
+    request.audit(row.uid, { after: toProviderAudit(row) })
+    return row
   })
 }
 
@@ -143,10 +143,10 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
   // Read only one user: reading all users of a large client would hold the lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`
     select roles from users where client = ${client} and sso_auth and roles && ${lacked} limit 1`.execute(trx)
-  const [found] = rows
-  if (found)
+  const [stronger] = rows
+  if (stronger)
     throw problems.forbidden(
-      `Users who sign in through this provider hold roles that you lack: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. Ask a user who holds these roles.`,
+      `Users who sign in through this provider hold roles that you lack: ${stronger.roles.filter((role) => lacked.includes(role)).join(', ')}. Ask a user who holds these roles.`,
     )
 }
 

@@ -88,9 +88,9 @@ export function createInteractionRoutes({ db, config, logger, publish, provider 
 /** Handles requests to an ended interaction, such as from the back button, a second tab or an expired page. */
 const answerEndedInteraction: ErrorRequestHandler = (error: unknown, request, response, next) => {
   if (!(error instanceof errors.OIDCProviderError)) return next(error)
-  const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
+  const code = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
   const language = chooseLanguage(request)
   const prefix = response.locals.prefix as string
-  const words = readRefusalTexts(readPageTexts(language), known)
-  sendPage(response, 400, renderMessagePage({ prefix, language, ...words, status: 'problem' }))
+  const message = readRefusalTexts(readPageTexts(language), code)
+  sendPage(response, 400, renderMessagePage({ prefix, language, ...message, status: 'problem' }))
 }

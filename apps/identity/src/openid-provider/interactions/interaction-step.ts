@@ -53,12 +53,12 @@ interface CompletedLogin {
  */
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
-  const before = interaction.session
-  const keepsSession = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
+  const previous = interaction.session
+  const keepsSession = previous?.accountId === user.uid && previous.uid !== undefined && previous.uid !== session.uid
   if (keepsSession) {
     await transaction(db, async (trx) => {
       await endUnusedSession(trx, { user, session }, 'an open session goes on', readAuditFacts(step))
-      await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
+      await sql`update sessions set last_used_at = now() where uid = ${previous.uid}`.execute(trx)
     })
   }
   // The session cookie ends with the browser, because several people may share the computer.
@@ -66,7 +66,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
   const login = {
     remember,
     accountId: user.uid,
-    session: keepsSession ? before.uid : session.uid,
+    session: keepsSession ? previous.uid : session.uid,
     amr,
     ts: Math.floor(Date.now() / 1000),
   }

@@ -92,15 +92,15 @@ export const createOidcAdapter =
 
 /** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to one. */
 function resolveSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
-  const known = {
+  const sessionByModel = {
     Session: accountId && uid,
     Interaction: (session as { uid?: string } | undefined)?.uid,
     Grant: Provider.ctx?.oidc.session?.uid,
   }
-  const found = model in known ? known[model as keyof typeof known] : sessionUid
-  if (accountId !== undefined && model !== 'Interaction' && !isUid(found ?? ''))
+  const resolved = model in sessionByModel ? sessionByModel[model as keyof typeof sessionByModel] : sessionUid
+  if (accountId !== undefined && model !== 'Interaction' && !isUid(resolved ?? ''))
     throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
-  return found && isUid(found) ? found : undefined
+  return resolved && isUid(resolved) ? resolved : undefined
 }
 
 /** The owners of replayed codes and tokens by request. oidc-provider drops the model before it emits its event. */

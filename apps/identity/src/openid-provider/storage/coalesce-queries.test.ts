@@ -1,51 +1,52 @@
 import { expect, it } from '@jest/globals'
 import { coalesceQueries } from './coalesce-queries.ts'
 
-/** A question that is answered by hand. */
-function asked() {
-  const open: { key: string; answer(value: string): void; fail(): void }[] = []
-  const ask = coalesceQueries(
-    (key) => new Promise<string>((answer, reject) => open.push({ key, answer, fail: () => reject(new Error('down')) })),
+/** A coalesced function, and its started queries, which the test completes. */
+function controlledQueries() {
+  const started: { key: string; complete(value: string): void; fail(): void }[] = []
+  const find = coalesceQueries(
+    (key) =>
+      new Promise<string>((complete, reject) => started.push({ key, complete, fail: () => reject(new Error('down')) })),
   )
-  return { open, ask }
+  return { started, find }
 }
-const soon = () => new Promise((resolve) => setTimeout(resolve, 5))
+const shortPause = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-it('shares a query that starts after the calls that share it', async () => {
-  const { open, ask } = asked()
-  const first = ask('a')
-  const others = [ask('a'), ask('a'), ask('a')]
-  expect(open).toHaveLength(1)
-  open[0]!.answer('old')
+it('calls during a running query share the next query', async () => {
+  const { started, find } = controlledQueries()
+  const first = find('a')
+  const others = [find('a'), find('a'), find('a')]
+  expect(started).toHaveLength(1)
+  started[0]!.complete('old')
   expect(await first).toBe('old')
-  await soon()
-  expect(open).toHaveLength(2)
-  const late = ask('a')
-  open[1]!.answer('new')
+  await shortPause()
+  expect(started).toHaveLength(2)
+  const late = find('a')
+  started[1]!.complete('new')
   expect(await Promise.all(others)).toEqual(['new', 'new', 'new'])
-  await soon()
-  open[2]!.answer('newest')
+  await shortPause()
+  started[2]!.complete('newest')
   expect(await late).toBe('newest')
 })
 
-it('starts a new query when none runs, and concurrent queries for different keys', async () => {
-  const { open, ask } = asked()
-  void ask('a')
-  void ask('b')
-  expect(open.map(({ key }) => key)).toEqual(['a', 'b'])
-  open[0]!.answer('x')
-  await soon()
-  void ask('a')
-  expect(open.map(({ key }) => key)).toEqual(['a', 'b', 'a'])
+it('a call starts a query immediately if none runs for its key', async () => {
+  const { started, find } = controlledQueries()
+  void find('a')
+  void find('b')
+  expect(started.map(({ key }) => key)).toEqual(['a', 'b'])
+  started[0]!.complete('x')
+  await shortPause()
+  void find('a')
+  expect(started.map(({ key }) => key)).toEqual(['a', 'b', 'a'])
 })
 
-it('goes on after a failure', async () => {
-  const { open, ask } = asked()
-  const first = ask('a')
-  const second = ask('a')
-  open[0]!.fail()
+it('a failed query rejects its own calls only', async () => {
+  const { started, find } = controlledQueries()
+  const first = find('a')
+  const second = find('a')
+  started[0]!.fail()
   await expect(first).rejects.toThrow('down')
-  await soon()
-  open[1]!.answer('up')
+  await shortPause()
+  started[1]!.complete('up')
   expect(await second).toBe('up')
 })

@@ -7,20 +7,20 @@ export function coalesceQueries<T>(query: (key: string) => Promise<T>): (key: st
   const waiting = new Map<string, Promise<T>>()
 
   const start = (key: string): Promise<T> => {
-    const answer = query(key)
-    const over = () => {
-      if (running.get(key) === tracked) running.delete(key)
+    const result = query(key)
+    const forget = () => {
+      if (running.get(key) === finished) running.delete(key)
     }
-    const tracked = answer.then(over, over)
-    running.set(key, tracked)
-    return answer
+    const finished = result.then(forget, forget)
+    running.set(key, finished)
+    return result
   }
   return (key) => {
-    const before = running.get(key)
-    if (!before) return start(key)
-    const known = waiting.get(key)
-    if (known) return known
-    const next = before.then(() => {
+    const current = running.get(key)
+    if (!current) return start(key)
+    const shared = waiting.get(key)
+    if (shared) return shared
+    const next = current.then(() => {
       waiting.delete(key)
       return start(key)
     })

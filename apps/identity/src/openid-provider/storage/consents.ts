@@ -45,13 +45,13 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     const parties = { user: account.accountId, application: client.clientId }
     const scopes = await findConsentedScopes(db, parties)
     if (!scopes) return undefined
-    const known = session.grantIdFor(client.clientId)
-    const found = known === undefined ? undefined : await provider.Grant.find(known)
-    const grant = found ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
+    const grantId = session.grantIdFor(client.clientId)
+    const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId)
+    const grant = existing ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
     const before = JSON.stringify([grant.openid, grant.resources])
     grant.addOIDCScope(userScopes(scopes))
     if (roleScopes(scopes).length > 0) grant.addResourceScope(sluiceApi, roleScopes(scopes))
-    if (!found || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
+    if (!existing || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
     return grant
   }
 
@@ -65,10 +65,10 @@ export async function withdrawConsent(
     delete from application_consents k using users u, sso_client_configs a
     where u.id = k.user_id and a.id = k.sso_client_config_id and u.uid = ${user} and a.uid = ${application}
     returning k.scopes, k.user_id, k.sso_client_config_id as config`.execute(trx)
-  const [gone] = rows
-  if (gone)
+  const [consent] = rows
+  if (consent)
     await sql`
-      delete from oidc_models where sso_client_config_id = ${gone.config}
-        and session_id in (select id from sessions where user_id = ${gone.user_id})`.execute(trx)
-  return gone?.scopes
+      delete from oidc_models where sso_client_config_id = ${consent.config}
+        and session_id in (select id from sessions where user_id = ${consent.user_id})`.execute(trx)
+  return consent?.scopes
 }

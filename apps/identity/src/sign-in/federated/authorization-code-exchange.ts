@@ -53,9 +53,9 @@ export async function exchangeCallback(
   try {
     const metadata = await federation.metadata(provider.issuer)
     const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
-    const back = new URL(provider.redirectUri)
-    back.search = search
-    const tokens = await authorizationCodeGrant(config, back, {
+    const callback = new URL(provider.redirectUri)
+    callback.search = search
+    const tokens = await authorizationCodeGrant(config, callback, {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: codeVerifier,
@@ -77,10 +77,10 @@ export async function exchangeCallback(
 }
 
 /** Matches storable text without control characters and lone surrogates. */
-const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
+const storableText = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
 function assertSubject(subject: string): string {
-  if (!usable.test(subject))
+  if (!storableText.test(subject))
     throw new ProviderProblem('SSO_TOKEN_INVALID', 'The claim sub must be a text of 1 to 255 characters.')
   return subject
 }
@@ -94,11 +94,11 @@ async function readMappingClaim(
 ): Promise<string> {
   const { userinfo_endpoint } = config.serverMetadata()
   const inToken = Object.hasOwn(claims, claim)
-  const all = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
-  const value = Object.hasOwn(all, claim) ? all[claim] : undefined
-  if (typeof value !== 'string' || !usable.test(value))
+  const source = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
+  const value = Object.hasOwn(source, claim) ? source[claim] : undefined
+  if (typeof value !== 'string' || !storableText.test(value))
     throw new ProviderProblem('SSO_TOKEN_INVALID', `The claim ${claim} must be a text of 1 to 255 characters.`)
-  if (claim === 'email' && all.email_verified !== true)
+  if (claim === 'email' && source.email_verified !== true)
     throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this user.')
   return value
 }

@@ -6,18 +6,18 @@ const secret = 's'.repeat(43)
 const secure = createBrowserCookies(new URL('https://id.example.org/sluice/api/v1/auth/sso/callback'))
 const plain = createBrowserCookies(new URL('http://localhost:3001/api/v1/auth/sso/callback'))
 
-it('is one that neighbours cannot set, where there is TLS', () => {
+it('the cookie has the __Host- prefix if the service uses https', () => {
   expect(secure.set(browser, secret)).toBe(
     `__Host-sluice-sso-BBBBBBBBBBBBBBBB=${secret}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=600`,
   )
   expect(secure.clear(browser)).toMatch(/^__Host-sluice-sso-B{16}=; Path=\/; Secure; .*Max-Age=0$/)
 })
 
-it('goes to the way back only, where there is none', () => {
+it('the cookie is limited to the callback path if the service uses http', () => {
   expect(plain.set(browser, secret)).toMatch(/; Path=\/api\/v1\/auth\/sso\/callback; HttpOnly; SameSite=Lax/)
 })
 
-it('is found among others, and only where it is whole', () => {
+it('the cookie is found among others, and ignored if its name, value or browser differs', () => {
   const [pair] = plain.set(browser, secret).split(';')
   expect(plain.read(`a=b; ${pair}; c=d`, browser)).toBe(secret)
   expect(plain.read(pair, 'C'.repeat(43))).toBeUndefined()

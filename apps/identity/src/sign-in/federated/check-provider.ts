@@ -49,13 +49,13 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
 /** Sends an invalid code. A provider that knows the client rejects the code; another provider rejects the client. */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
-  const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
+  const parameters = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
   try {
-    await genericGrantRequest(config, 'authorization_code', made)
+    await genericGrantRequest(config, 'authorization_code', parameters)
   } catch (error) {
     const problem = toProviderProblem(error)
-    const refusesUs = ['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem?.fault ?? '')
-    if (!problem || refusesUs) throw problem ?? error
+    const isRefused = ['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem?.fault ?? '')
+    if (!problem || isRefused) throw problem ?? error
   }
 }
 
@@ -63,21 +63,24 @@ function* listWarnings(
   { issuer, mappingClaim, clientSecret }: ProviderConfig,
   metadata: ServerMetadata,
 ): Iterable<string> {
-  const says = (name: keyof ServerMetadata, value: string) => {
+  const maySupport = (name: keyof ServerMetadata, value: string) => {
     const supported = metadata[name]
     return !Array.isArray(supported) || supported.includes(value)
   }
   if (issuer.protocol === 'http:')
     yield 'The connection to the provider is without TLS (http://), so an attacker in the network can sign in as any user. Use https://.'
-  if (metadata.code_challenge_methods_supported === undefined || !says('code_challenge_methods_supported', 'S256'))
+  if (
+    metadata.code_challenge_methods_supported === undefined ||
+    !maySupport('code_challenge_methods_supported', 'S256')
+  )
     yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
-  if (!says('response_types_supported', 'code'))
+  if (!maySupport('response_types_supported', 'code'))
     yield 'The provider does not announce support for the authorization code flow (response type code).'
-  if (!says('claims_supported', mappingClaim))
+  if (!maySupport('claims_supported', mappingClaim))
     yield `The provider does not list the claim ${mappingClaim} among those that it supports.`
   if (mappingClaim === 'email')
     yield 'The mapping claim is the e-mail address, which may change or pass to another person. A claim such as sub is safer. Sluice accepts only verified addresses.'
-  if (clientSecret === undefined && !says('token_endpoint_auth_methods_supported', 'none'))
+  if (clientSecret === undefined && !maySupport('token_endpoint_auth_methods_supported', 'none'))
     yield 'The clientSecret is missing, and the provider does not announce support for clients without one.'
 }
 

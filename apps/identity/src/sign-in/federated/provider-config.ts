@@ -43,10 +43,10 @@ export async function findProviderConfig(
   settings: ProviderSettings,
   by: { clientCode: string } | { uid: string },
 ): Promise<ProviderConfig | undefined> {
-  const which = 'uid' in by ? sql`p.uid = ${by.uid}` : sql`lower(c.code) = lower(${by.clientCode})`
+  const condition = 'uid' in by ? sql`p.uid = ${by.uid}` : sql`lower(c.code) = lower(${by.clientCode})`
   const { rows } = await sql<ProviderConfigRow>`
     select p.* from sso_provider_configs p join clients c on c.uid = p.client
-    where ${which} and not c.disabled and p.client_id is not null`.execute(db)
+    where ${condition} and not c.disabled and p.client_id is not null`.execute(db)
   return rows[0] && toProviderConfig(rows[0], settings)
 }
 
@@ -86,12 +86,12 @@ const clientDomainProblem = (detail: string) => problems.refused('/clientDomain'
  * also paste the address of the metadata, so the function ignores that ending. Throws 422 for any other text.
  */
 export function parseIssuer(provider: SsoProvider, clientDomain: string): URL {
-  const bare = !clientDomain.includes('/')
-  if (provider === 'IDP_VENDOR' && !bare)
+  const isHost = !clientDomain.includes('/')
+  if (provider === 'IDP_VENDOR' && !isHost)
     throw clientDomainProblem(
       'Enter only the domain of a vendor, such as acme.eu.vendor.com. For a whole address, choose GENERIC.',
     )
-  const text = bare ? `https://${clientDomain}` : clientDomain.replace(wellKnown, '')
+  const text = isHost ? `https://${clientDomain}` : clientDomain.replace(wellKnown, '')
   if (!URL.canParse(text))
     throw clientDomainProblem('Enter a domain or an address, such as https://sso.example.org/acme.')
   const url = new URL(text)
@@ -101,7 +101,7 @@ export function parseIssuer(provider: SsoProvider, clientDomain: string): URL {
     throw clientDomainProblem('The address of a provider must not contain a username or password.')
   if (text.includes('?') || text.includes('#'))
     throw clientDomainProblem('The address of a provider must not contain ? or #.')
-  if (bare && url.host !== clientDomain.toLowerCase())
+  if (isHost && url.host !== clientDomain.toLowerCase())
     throw clientDomainProblem('Enter a domain, such as acme.eu.vendor.com.')
   return url
 }

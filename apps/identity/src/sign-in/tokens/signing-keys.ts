@@ -68,12 +68,12 @@ export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
     published: async () => (await keys()).set,
     privateKeys: async () => (await keys()).privateKeys,
     async verification(header, token) {
-      const known = await keys()
+      const cached = await keys()
       try {
-        return await known.find(header, token)
+        return await cached.find(header, token)
       } catch (error) {
         // Another process may have rotated the keys. Tokens with invented key ids must not cause a read each time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - known.at < minReloadIntervalMs)
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - cached.at < minReloadIntervalMs)
           throw error
         return (await load()).find(header, token)
       }
@@ -85,17 +85,17 @@ async function refreshKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | u
   const rows = await listStoredKeys(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
   // The rows lack a key that this or another process created just now.
-  const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
-  const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
+  const allRows = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
+  const inOrder = [current, ...allRows.filter(({ kid }) => kid !== current.kid)]
   if (before && haveSameKeys(before.privateKeys, inOrder)) return { ...before, at: performance.now() }
-  const set = { keys: all.map(({ public_jwk }) => public_jwk) }
+  const set = { keys: allRows.map(({ public_jwk }) => public_jwk) }
   const key = createPrivateKey(openKey(ring, current))
   const privateKeys = await Promise.all(inOrder.map((row) => toPrivateJwk(ring, row)))
   return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), at: performance.now() }
 }
 
-const haveSameKeys = (known: readonly JWK[], rows: readonly StoredKey[]): boolean =>
-  known.length === rows.length && known.every(({ kid }, index) => kid === rows[index]?.kid)
+const haveSameKeys = (cached: readonly JWK[], rows: readonly StoredKey[]): boolean =>
+  cached.length === rows.length && cached.every(({ kid }, index) => kid === rows[index]?.kid)
 
 async function toPrivateJwk(ring: KeyRing, row: StoredKey): Promise<JWK> {
   const key = await importPKCS8(openKey(ring, row), 'ES256', { extractable: true })
