@@ -95,11 +95,30 @@ export const authorFields = {
   lastUpdatedBy: Type.Optional(SingleLineText),
 }
 
+/** What a caller may do with a record. Some records cannot be run or shared. */
+export const recordActions = ['read', 'write', 'run', 'share', 'delete'] as const
+export type RecordAction = (typeof recordActions)[number]
+
+/** Response field of every record of the pipeline service. */
+export const permittedFields = {
+  may: Type.Array(Type.Enum([...recordActions]), {
+    uniqueItems: true,
+    maxItems: recordActions.length,
+    description:
+      'What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404.',
+  }),
+}
+
 /**
  * Fields that the pipeline service assigns to every object. A body may contain them and they are ignored. Older clients send
  * `createdByLastUpdatedBy`.
  */
-const assignedFields = { ...recordFields, ...authorFields, createdByLastUpdatedBy: SingleLineText }
+const assignedFields = {
+  ...recordFields,
+  ...authorFields,
+  ...permittedFields,
+  createdByLastUpdatedBy: SingleLineText,
+}
 
 /** A body field of any type that the service accepts and ignores. */
 export const ignoredField = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })

@@ -6,6 +6,7 @@ import {
   defineRequestBody,
   SingleLineText,
   namedAndDescribed,
+  permittedFields,
   requiredBecause,
   recordFields,
   LongText,
@@ -119,6 +120,7 @@ export const Destination = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...destinationFields,
       ...scheduledResponse,

@@ -1,6 +1,13 @@
 import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type Contract, type TypeOf } from '../contract.ts'
-import { authorFields, defineRequestBody, SingleLineText, namedAndDescribed, recordFields } from '../field-types.ts'
+import {
+  authorFields,
+  defineRequestBody,
+  SingleLineText,
+  namedAndDescribed,
+  permittedFields,
+  recordFields,
+} from '../field-types.ts'
 
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 
@@ -50,6 +57,7 @@ export const Variable = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...variableFields,
       value: Type.Optional({ ...VariableValue, description: 'Absent if the variable is secured.' }),

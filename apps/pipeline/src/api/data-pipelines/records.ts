@@ -6,6 +6,7 @@ import {
   type TableSummary,
   type UploadedFile,
   hasRole,
+  pipelineOperations,
   pipelineTypes,
   runTriggers,
   connectorNames,
@@ -15,6 +16,7 @@ import {
   type RecordKind,
   type RefinedRow,
   type SharedColumns,
+  type WithoutMay,
   accessOf,
   matchesLineOf,
   createRecordRepository,
@@ -35,7 +37,7 @@ import { runStatusesOf } from '../runs/run-responses.ts'
 
 export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
 
-async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
+async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<WithoutMay<DataPipeline>[]> {
   const { identity, request } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     lookUpAuthors(rows, identity),
@@ -79,7 +81,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       status: statuses(row, schema.schemaName),
     }
     // `type` determines the variant of the union.
-    return pipeline as DataPipeline
+    return pipeline as WithoutMay<DataPipeline>
   })
 }
 
@@ -163,6 +165,7 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
   matches: (like) => matchesLineOf(searchText, like),
   changes: { table: 'record_changes', kind: 'data_pipelines' },
   scope: visibleTo,
+  signatures: pipelineOperations.dataPipelines,
   present: presentDataPipelines,
 }
 

@@ -1,20 +1,37 @@
 import { type Selectable, sql } from 'kysely'
-import { type Destination, type ReferencedView, destinationTypes, hasRole, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
+import {
+  type Destination,
+  type ReferencedView,
+  destinationTypes,
+  hasRole,
+  pipelineOperations,
+  runTriggers,
+} from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  accessOf,
+  createRecordRepository,
+  visibleTo,
+} from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
 import type { ImportOptions, TargetSettings } from '../../destinations/push-target.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
-import { type ViewRow, presentViews } from '../views/records.ts'
+import { type ViewRow, viewRecords } from '../views/records.ts'
 
 export type DestinationRow = RefinedRow<
   Selectable<Destinations>,
   SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
 >
 
-async function presentDestinations(rows: DestinationRow[], context: RequestContext): Promise<Destination[]> {
+async function presentDestinations(
+  rows: DestinationRow[],
+  context: RequestContext,
+): Promise<WithoutMay<Destination>[]> {
   const { db, identity, request } = context
   const [authors, views, statusOf, zone] = await Promise.all([
     lookUpAuthors(rows, identity),
@@ -53,7 +70,7 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const whole = found.filter(({ shown }) => maySee && shown)
-  const presented = await presentViews(whole, context)
+  const presented = await viewRecords.present(whole, context)
   return new Map([
     ...found.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
     ...whole.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
@@ -73,5 +90,6 @@ export const destinationRecords = createRecordRepository<DestinationRow, Destina
   },
   matches: (like) => sql`(r.name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.destinations,
   present: presentDestinations,
 })

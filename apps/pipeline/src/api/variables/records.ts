@@ -1,6 +1,12 @@
 import { sql, type Selectable, type SqlBool } from 'kysely'
-import type { Variable } from '@sluice/contracts'
-import { translatedProperty, createRecordRepository, type RefinedRow, type SharedColumns } from '@sluice/records'
+import { type Variable, pipelineOperations } from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  createRecordRepository,
+  translatedProperty,
+} from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
@@ -19,10 +25,14 @@ export const variableRecords = createRecordRepository<VariableRow, Variable, Req
   },
   matches: (like) => sql`r.name ilike ${like}`,
   scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,
+  signatures: pipelineOperations.variables,
   present: presentVariables,
 })
 
-async function presentVariables(rows: VariableRow[], { identity, request }: RequestContext): Promise<Variable[]> {
+async function presentVariables(
+  rows: VariableRow[],
+  { identity, request }: RequestContext,
+): Promise<WithoutMay<Variable>[]> {
   const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     id: row.uid,

@@ -93,7 +93,7 @@ export async function saveVariables(
     }
     return saved
   })
-  return variableRecords.kind.present(rows, input)
+  return variableRecords.present(rows, input)
 }
 
 function assertUniqueNames(body: VariableBody[]): void {

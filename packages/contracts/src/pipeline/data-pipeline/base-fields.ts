@@ -8,6 +8,7 @@ import {
   SingleLineText,
   UrlOrEmpty,
   namedAndDescribed,
+  permittedFields,
   requiredBecause,
   recordFields,
   ObjectReference,
@@ -124,6 +125,7 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
 export const baseResponse = {
   ...recordFields,
   ...authorFields,
+  ...permittedFields,
   client: SingleLineText,
   ...pipelineFields,
   transformation: Type.Optional(SqlTransformation),
