@@ -10,6 +10,7 @@ interface Schema {
   examples?: unknown[]
   type?: string
   writeOnly?: boolean
+  readOnly?: boolean
   properties?: Record<string, Schema>
   required?: string[]
 }
@@ -23,7 +24,7 @@ const fields = pipelineVariants.flatMap(({ type, own, body }) =>
     .filter((name) => name !== 'csvOptions')
     .flatMap((name): [string, Schema][] => {
       const schema = propertiesOf(body)[name]!
-      const inside = schema.properties && Object.entries(schema.properties)
+      const inside = schema.properties && Object.entries(schema.properties).filter(([, { readOnly }]) => !readOnly)
       return inside?.length
         ? inside.map(([inner, one]) => [`${type} ${name}.${inner}`, one])
         : [[`${type} ${name}`, schema]]
@@ -44,14 +45,19 @@ describe('the types of pipelines', () => {
   })
 
   it.each(pipelineVariants.map((variant) => [variant.type, variant] as const))(
-    'of %s answer what they take, but for the secrets',
+    'of %s answer what they take, and the status of secrets instead of the secrets',
     (_type, { own, body, resource }) => {
       for (const name of own) {
         const [given, answered] = [propertiesOf(body)[name]!, propertiesOf(resource)[name]!]
         if (!given.properties || name === 'csvOptions') expect(answered).toEqual(given)
         else {
-          const open = Object.entries(given.properties).filter(([, { writeOnly }]) => !writeOnly)
-          expect(Object.keys(answered.properties ?? {})).toEqual(open.map(([field]) => field))
+          const inBody = Object.entries(given.properties).filter(([, { readOnly }]) => !readOnly)
+          const open = inBody.filter(([, { writeOnly }]) => !writeOnly)
+          const { secretStatus, ...shown } = answered.properties ?? {}
+          expect(Object.keys(shown)).toEqual(open.map(([field]) => field))
+          expect(Object.keys(secretStatus!.properties!)).toEqual(
+            inBody.filter(([, { writeOnly }]) => writeOnly).map(([field]) => field),
+          )
           expect(open.filter(([field]) => secretName.test(field))).toEqual([])
         }
       }
@@ -70,7 +76,7 @@ describe('the types of pipelines', () => {
       const { required: demanded = [] } = body as Schema
       expect(demanded).toEqual(expect.arrayContaining([...required]))
       for (const [name, names] of Object.entries(inside))
-        expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual([...names])
+        expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual(['secretStatus', ...names])
     },
   )
 })

@@ -53,11 +53,14 @@ export function defineConnectedSource<Type extends KnownType>(
     },
     getSettings(body) {
       const fields = Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]))
-      const connection = Object.entries(connectionOf(body)).filter(([name]) => !secretFields.includes(name))
+      const connection = Object.entries(connectionOf(body)).filter(
+        ([name]) => name !== 'secretStatus' && !secretFields.includes(name),
+      )
       return { ...fields, [connectionField]: Object.fromEntries(connection) } as SourceOf<Type>
     },
     getSecrets: (body) =>
       Object.fromEntries(secretFields.map((name) => [name, connectionOf(body)[name]])) as GivenSecrets,
+    secretFields: { object: connectionField, names: secretFields },
     ...(assertSecrets && { assertSecrets }),
     secretAudience: { pointer: `/${connectionField}`, of: getSecretAudience },
     getResponseFields: (settings) => settings as unknown as SourceFieldsOf<Type>,

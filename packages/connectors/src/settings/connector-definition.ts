@@ -41,6 +41,8 @@ export interface ConnectorDefinition<Type extends KnownType, Settings extends ob
   /** Returns the fields of the request body to store, without secrets. */
   getSettings(source: SourceOf<Type>): Settings
   getSecrets?(source: SourceOf<Type>): GivenSecrets
+  /** The object of a body that contains the secrets, and their names. Absent for types without secrets. */
+  secretFields?: { object: string; names: readonly string[] }
   /** Throws `InvalidSetting` for an invalid combination of secrets. `secrets` contains both the stored and the new ones. */
   assertSecrets?(settings: Settings, secrets: SourceSecrets): void
   /**

@@ -7,6 +7,7 @@ import {
   namedAndDescribed,
   permittedFields,
   recordFields,
+  secretStatusField,
 } from '../field-types.ts'
 
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
@@ -37,7 +38,7 @@ export const VariableBody = defineContract(
           'If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured.',
       }),
     },
-    ['client'],
+    ['client', 'secretStatus'],
   ),
 )
 export type VariableBody = TypeOf<typeof VariableBody>
@@ -61,6 +62,10 @@ export const Variable = defineContract(
       client: SingleLineText,
       ...variableFields,
       value: Type.Optional({ ...VariableValue, description: 'Absent if the variable is secured.' }),
+      secretStatus: Type.Optional({
+        ...secretStatusField(['value']),
+        description: 'Whether and since when the value of a secured variable is stored.',
+      }),
     },
     noUnknownFields,
   ),

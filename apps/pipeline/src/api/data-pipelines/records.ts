@@ -25,7 +25,10 @@ import {
 import type { Caller } from '@sluice/http-server'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../record-fields.ts'
+import type { KeyRing } from '@sluice/database'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
+import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
+import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
@@ -35,10 +38,13 @@ import { progressOf } from '../../runs/read-runs.ts'
 import { bytesToMegabytes } from '../table-responses.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 
-export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
+export type DataPipelineRow = RefinedRow<
+  Selectable<DataPipelines>,
+  SharedColumns & { tags: string[]; secret_times: SecretTimes | null }
+>
 
 async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<WithoutMay<DataPipeline>[]> {
-  const { identity, request } = context
+  const { identity, request, keyRing } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     lookUpAuthors(rows, identity),
     schemasOf(rows, context),
@@ -55,7 +61,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
     const pipeline = {
       ...recordedFields(row, request.locales),
       ...authors(row),
-      ...definition.getResponseFields(row.settings),
+      ...sourceFields(row, keyRing),
       type: row.type,
       typeName: connectorNames[row.type as PipelineType],
       typeKey: row.type.toLowerCase(),
@@ -83,6 +89,16 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
     // `type` determines the variant of the union.
     return pipeline as WithoutMay<DataPipeline>
   })
+}
+
+/** Returns the fields of the source, with the status of its secrets in the object that has them in a body. */
+function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
+  const { getResponseFields, secretFields } = getDefinition(row.type)
+  const fields: Record<string, unknown> = { ...getResponseFields(row.settings) }
+  if (!secretFields) return fields
+  const { object, names } = secretFields
+  const secretStatus = presentSecretStatus(names, row.secret_times, () => unsealSourceSecrets(row, keyRing))
+  return { ...fields, [object]: { ...(fields[object] as object), secretStatus } }
 }
 
 async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {

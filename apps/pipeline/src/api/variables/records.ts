@@ -9,9 +9,13 @@ import {
 } from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
 import type { RequestContext } from '../operation-context.ts'
 
-export type VariableRow = RefinedRow<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
+export type VariableRow = RefinedRow<
+  Selectable<Variables>,
+  Pick<SharedColumns, 'translations'> & { secret_times: SecretTimes | null }
+>
 
 /** A caller who may see variables sees all of the client. Secured values cannot be searched. */
 export const variableRecords = createRecordRepository<VariableRow, Variable, RequestContext>({
@@ -44,6 +48,8 @@ async function presentVariables(
     lastUpdated: row.updated_at.toISOString(),
     ...authors(row),
     secured: row.secured,
-    ...(!row.secured && { value: row.value! }),
+    ...(row.secured
+      ? { secretStatus: presentSecretStatus(['value'], row.secret_times ?? { value: null }, () => ({})) }
+      : { value: row.value! }),
   }))
 }
