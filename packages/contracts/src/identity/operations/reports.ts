@@ -1,6 +1,6 @@
 import { defineSignature } from '../../operation-signature.ts'
 import { ListQuery } from '../../search.ts'
-import { TabularResult } from '../tabular-result.ts'
+import { TabularResult } from '../../tabular-result.ts'
 import { UserListQuery } from '../user.ts'
 
 /** Reports take the same query parameters as lists. Their totals are in `metaData.pager`. */

@@ -1,0 +1,33 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { createAuditReport } from '@sluice/records'
+import { sql } from 'kysely'
+import { definePipelineOperation } from '../operation-context.ts'
+import { lookUpUsernames } from '../record-fields.ts'
+
+const audit = createAuditReport({
+  operations: pipelineOperations,
+  // An export of a table without an object shows the name of the table.
+  objectName: sql<string | null>`coalesce(
+    r.details #>> '{after,name}', r.details #>> '{before,name}', r.details ->> 'key',
+    (r.details ->> 'schema') || '.' || (r.details ->> 'name'))`,
+  time: { column: 'r.at', type: 'date-time', required: true },
+})
+
+/** The searchable properties of the audit log. */
+export const auditProperties = audit.properties
+
+export const auditOperations = {
+  list: definePipelineOperation(pipelineOperations.audit.list, async ({ query, db, caller, identity }) =>
+    audit.report(query, {
+      db,
+      // A super admin, too, reads the log of the organisation for which they act.
+      visible: [sql`r.client = ${caller.client}`],
+      subtitle: (await identity.client(caller.client))?.name ?? '',
+      async readClientCodes(uids) {
+        const clients = await identity.clients(uids)
+        return new Map(Array.from(clients.values(), ({ id, code }) => [id, code]))
+      },
+      readUsernames: (uids) => lookUpUsernames(uids, identity),
+    }),
+  ),
+}
