@@ -1,5 +1,10 @@
-import type { ListQuery, OperationSignature, SearchRequest, TabularResult } from '@sluice/contracts'
-import { searchOf } from '@sluice/contracts'
+import {
+  type ListQuery,
+  type OperationSignature,
+  type SearchRequest,
+  type TabularResult,
+  searchOf,
+} from '@sluice/contracts'
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { refusedSearch } from '../list-records.ts'
 import { escapeLike } from '../search/patterns.ts'
@@ -40,6 +45,8 @@ interface AuditReader {
   readClientCodes(uids: string[]): Promise<ReadonlyMap<string, string>>
   /** Returns a look-up of the names of actors, for rows that were written without them. */
   readUsernames?(uids: string[]): Promise<(uid: string) => string | undefined>
+  /** Returns a look-up of the present names of objects, for rows whose details have none. */
+  readObjectNames?(uids: string[]): Promise<(uid: string) => string | undefined>
 }
 
 /** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
@@ -80,8 +87,14 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
         or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
     }
     try {
-      const resource = { name: 'audit', properties, query, idColumn: 'r.id', idType: 'number', defaultOrder: ['at:desc'] }
-      return searchPlan(request, resource as Parameters<typeof searchPlan>[1])
+      return searchPlan(request, {
+        name: 'audit',
+        properties,
+        query,
+        idColumn: 'r.id',
+        idType: 'number',
+        defaultOrder: ['at:desc'],
+      })
     } catch (error) {
       throw refusedSearch(error, true)
     }
@@ -132,9 +145,10 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
     ])
     const rows = found.slice(0, plan.limit)
     const uidsOf = (values: (string | null)[]) => [...new Set(values.filter((value) => value !== null))]
-    const [codes, nameOf] = await Promise.all([
+    const [clientCodes, usernameOf, objectNameOf] = await Promise.all([
       reader.readClientCodes(uidsOf(rows.map(({ client }) => client))),
       reader.readUsernames?.(uidsOf(rows.map(({ actor, actor_name }) => (actor_name === null ? actor : null)))),
+      reader.readObjectNames?.(uidsOf(rows.map(({ object, object_name }) => (object_name === null ? object : null)))),
     ])
     const { page, pageSize } = plan
     const hasMore = found.length > rows.length
@@ -142,7 +156,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       table: 'audit',
       title: 'Audit log',
       subtitle: reader.subtitle,
-      columns: auditColumns(summaries, codes, nameOf),
+      columns: auditColumns({ summaries, clientCodes, usernameOf, objectNameOf }),
       pager: {
         page,
         pageSize,
@@ -156,19 +170,27 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
   return { properties, parseQuery, selectPage, report }
 }
 
+type NameLookup = ((uid: string) => string | undefined) | undefined
+
+interface AuditNames {
+  summaries: ReadonlyMap<string, string>
+  clientCodes: ReadonlyMap<string, string>
+  usernameOf: NameLookup
+  objectNameOf: NameLookup
+}
+
+const nameIn = (lookup: NameLookup, uid: string | null): string | undefined =>
+  uid === null ? undefined : lookup?.(uid)
+
 /** The report omits the row number, because its gaps would reveal the activity of other clients. */
-const auditColumns = (
-  summaries: ReadonlyMap<string, string>,
-  clientCodes: ReadonlyMap<string, string>,
-  nameOf: ((uid: string) => string | undefined) | undefined,
-): ReportColumn<AuditRow>[] => [
+const auditColumns = ({ summaries, clientCodes, usernameOf, objectNameOf }: AuditNames): ReportColumn<AuditRow>[] => [
   { name: 'When', column: 'at', valueType: 'TIMESTAMPTZ', cell: ({ at }) => at.toISOString() },
   { name: 'User id', column: 'user.id', valueType: 'VARCHAR_50', id: true, cell: ({ actor }) => actor },
   {
     name: 'Who',
     column: 'username',
     valueType: 'VARCHAR_255',
-    cell: ({ actor, actor_name }) => actor_name ?? (actor === null ? undefined : nameOf?.(actor)),
+    cell: ({ actor, actor_name }) => actor_name ?? nameIn(usernameOf, actor),
   },
   { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client },
   {
@@ -185,7 +207,12 @@ const auditColumns = (
     cell: ({ operation }) => summaries.get(operation) ?? operation,
   },
   { name: 'Object id', column: 'object.id', valueType: 'VARCHAR_255', id: true, cell: ({ object }) => object },
-  { name: 'Object', column: 'object.name', valueType: 'VARCHAR_255', cell: (row) => row.object_name },
+  {
+    name: 'Object',
+    column: 'object.name',
+    valueType: 'VARCHAR_255',
+    cell: ({ object, object_name }) => object_name ?? nameIn(objectNameOf, object),
+  },
   { name: 'Outcome', column: 'outcome', valueType: 'VARCHAR_255', cell: (row) => row.outcome },
   { name: 'From', column: 'address', valueType: 'VARCHAR_50', cell: ({ address }) => address },
   { name: 'Request', column: 'requestId', valueType: 'VARCHAR_255', cell: (row) => row.request_id },

@@ -31,12 +31,9 @@ export async function auditReport(query: ListQuery, input: IdentityRequestContex
     visible: listVisibilityConditions(caller),
     subtitle: await readScopeName(input),
     async readClientCodes(uids) {
-      const clients = await db
-        .selectFrom('clients')
-        .select(['uid', 'code'])
-        .where('uid', '=', sql<string>`any(${uids})`)
-        .execute()
-      return new Map(clients.map(({ uid, code }) => [uid, code]))
+      const { rows } = await sql<{ uid: string; code: string }>`
+        select uid, code from clients where uid = any(${uids})`.execute(db)
+      return new Map(rows.map(({ uid, code }) => [uid, code]))
     },
   })
 }

@@ -1,5 +1,5 @@
 import { pipelineOperations } from '@sluice/contracts'
-import { createAuditReport } from '@sluice/records'
+import { createAuditReport, isUid } from '@sluice/records'
 import { sql } from 'kysely'
 import { definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
@@ -28,6 +28,14 @@ export const auditOperations = {
         return new Map(Array.from(clients.values(), ({ id, code }) => [id, code]))
       },
       readUsernames: (uids) => lookUpUsernames(uids, identity),
+      async readObjectNames(uids) {
+        const { rows } = await sql<{ uid: string; name: string }>`
+          select uid, name from runnables where uid = any(${uids.filter(isUid)}::uuid[]) and client = ${caller.client}`.execute(
+          db,
+        )
+        const names = new Map(rows.map(({ uid, name }) => [uid, name]))
+        return (uid) => names.get(uid)
+      },
     }),
   ),
 }
