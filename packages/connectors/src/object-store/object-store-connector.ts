@@ -5,6 +5,7 @@ import { backgroundRetry, interactiveRetry, type RetryPolicy } from '@sluice/htt
 import { columnsBefore } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { omitOwnColumns } from './combined-table.ts'
+import { type StoreOptionKinds, listContainerOptions, listObjectOptions } from './list-options.ts'
 import type { ObjectStore } from './object-store.ts'
 import { previewObjects } from './preview-objects.ts'
 import type { DownloadLimits, ObjectReading } from './read-object.ts'
@@ -25,6 +26,7 @@ const incrementTimeoutMs = 60_000
 /** Creates a connector that reads the files of a bucket or container. */
 export function createObjectStoreConnector(
   openStore: (request: ReadRequest, client: StoreClient) => ObjectStore,
+  optionKinds: StoreOptionKinds,
   { filesDirectory, allowed, retryPolicy: backgroundPolicy = backgroundRetry, limits }: StoreContext,
 ): Connector {
   const open = (request: ReadRequest, idleTimeoutMs: number) =>
@@ -69,6 +71,13 @@ export function createObjectStoreConnector(
       await using store = open(request, interactiveIdleTimeoutMs)
       const { key } = createObjectsRequest(request)
       await selectObjects({ store, key, retryPolicy: interactiveRetry, enough: 1 }, signal)
+    },
+    async listOptions(kind, request, signal) {
+      if (kind !== optionKinds.containers && kind !== optionKinds.objects) return undefined
+      await using store = open(request, interactiveIdleTimeoutMs)
+      return kind === optionKinds.containers
+        ? await listContainerOptions(store, request, signal)
+        : await listObjectOptions(store, request, signal)
     },
     async preview(request, rows, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)

@@ -34,6 +34,8 @@ export interface ConnectorDefinition<Type extends KnownType, Settings extends ob
   upload?: { name: string; mediaType: string }
   /** Throws `InvalidSetting` for an address that the API contract accepts although it is invalid. Absent for types without a connection. */
   assertConnection?(source: SourceOf<Type>): void
+  /** Validates the connection of a look-up, which may need less than a pipeline. Default: `assertConnection`. */
+  assertLookup?(source: SourceOf<Type>, kind: string): void
   /** Throws `InvalidSetting` for errors that the API contract cannot express. */
   assertSettings?(source: SourceOf<Type>): void
   /** Throws `InvalidSetting` for a reference to an object that does not exist. */
