@@ -1,10 +1,12 @@
 import type { Column, QueryResult, Table } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 
-/** The display name and the description of a table. */
+/** The display name and the descriptions of a table and its columns. */
 export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
+  /** By the name of the column. */
+  columnDescriptions?: ReadonlyMap<string, string> | undefined
 }
 
 export const tableLabelsOf = ({ name, description }: { name: string; description: string | null }): TableLabels => ({
@@ -14,7 +16,7 @@ export const tableLabelsOf = ({ name, description }: { name: string; description
 
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
-  { displayName, description }: TableLabels = {},
+  { displayName, description, columnDescriptions }: TableLabels = {},
 ): Table {
   return {
     schema,
@@ -30,6 +32,7 @@ export function presentTable(
     columnCount: columns.length,
     columns: columns.map((column) => ({
       ...presentColumn(column),
+      description: columnDescriptions?.get(column.name),
       tableAlias: name,
       valueExpression: formatColumnReference(name, column.name),
       id: column.primaryKey && columns.filter(({ primaryKey }) => primaryKey).length === 1,

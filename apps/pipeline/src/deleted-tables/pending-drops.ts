@@ -16,12 +16,26 @@ export interface DropRequest {
 /** Codes for tables that this service does not manage. Such tables stay, and the drop is not retried. */
 const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
-/** Records a drop in the transaction that deletes the pipeline or schema. Maintenance executes it later. */
+/**
+ * Records a drop in the transaction that deletes the pipeline, view or schema, and deletes the descriptions of the table. Maintenance
+ * executes the drop later.
+ */
 export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
     .values({ client, schema_name: schema, table_name: table ?? null })
     .execute()
+  if (table !== undefined) await deleteDescriptions(trx, { client, schema, table })
+}
+
+/** Deletes the descriptions of a table and of the further tables of its pipeline, unless these belong to another object. */
+async function deleteDescriptions(trx: Transaction<DB>, { client, schema, table }: Required<DropRequest>): Promise<void> {
+  await sql`
+    delete from table_descriptions d using schemas s
+    where s.id = d.schema_id and s.client = ${client} and s.schema_name = ${schema} and (
+      d.table_name = ${table} or starts_with(d.table_name, ${`${table}__`})
+        and not exists (select from data_pipelines p where p.schema_id = s.id and p.table_name = d.table_name)
+        and not exists (select from views v where v.schema_id = s.id and v.view_name = d.table_name))`.execute(trx)
 }
 
 /** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */

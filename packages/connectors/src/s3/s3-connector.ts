@@ -36,7 +36,7 @@ const maxKeysOfPage = '1000'
 
 function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   let region = config.region ?? defaultRegion
-  const { host } = buildBucketUrl(config, region)
+  const { host } = config.bucket === '' ? buildAccountUrl(config, region) : buildBucketUrl(config, region)
 
   /**
    * Throws a problem for a status of 300 or above that is not in `expected`. If no region is configured, sends the request

@@ -58,6 +58,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
     const schema = schemas.get(row.schema_id)!
     const file = files.get(row.id)
     const definition = getDefinition(row.type)
+    const status = statuses(row, schema.schemaName)
     const pipeline = {
       ...recordedFields(row, request.locales),
       ...authors(row),
@@ -73,7 +74,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       ...scheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
-      dataDownload: true,
+      dataDownload: status.lastRunSuccess !== undefined,
       transformation: row.transformation as DataPipeline['transformation'],
       schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
@@ -84,7 +85,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       dataPipelineSourceName: file?.name ?? definition.formatSourceName?.(row.settings),
       ...(file && { file }),
       ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
-      status: statuses(row, schema.schemaName),
+      status,
     }
     // `type` determines the variant of the union.
     return pipeline as WithoutMay<DataPipeline>

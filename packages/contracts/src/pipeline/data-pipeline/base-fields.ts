@@ -154,5 +154,7 @@ export const baseResponse = {
   dataPipelineSourceName: Type.Optional(SingleLineText),
   displayDescription: Type.Optional(LongText),
   tagString: Type.Optional(LongText),
-  dataDownload: Type.Boolean(),
+  dataDownload: Type.Boolean({
+    description: 'Whether the pipeline has loaded rows, which you can download with GET …/data?format=csv.',
+  }),
 }
