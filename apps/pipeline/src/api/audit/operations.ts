@@ -4,7 +4,8 @@ import { sql } from 'kysely'
 import { definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 
-const audit = createAuditReport({
+/** The search of the audit log. */
+export const auditLog = createAuditReport({
   operations: pipelineOperations,
   // An export of a table without an object shows the name of the table.
   objectName: sql<string | null>`coalesce(
@@ -13,12 +14,9 @@ const audit = createAuditReport({
   time: { column: 'r.at', type: 'date-time', required: true },
 })
 
-/** The searchable properties of the audit log. */
-export const auditProperties = audit.properties
-
 export const auditOperations = {
   list: definePipelineOperation(pipelineOperations.audit.list, async ({ query, db, caller, identity }) =>
-    audit.report(query, {
+    auditLog.report(query, {
       db,
       // A super admin, too, reads the log of the organisation for which they act.
       visible: [sql`r.client = ${caller.client}`],

@@ -132,9 +132,9 @@ function parseDescriptions(
 
 const shorten = (text: string): string => (text.length <= 300 ? text : `${text.slice(0, 300)}…`)
 
-/** Reads the descriptions of a table. A lock on the schema lets requests that describe the same table wait for each other. */
+/** Reads the descriptions of a table. Requests that describe tables of one schema wait for each other. */
 async function lockTexts(trx: Transaction<DB>, schemaId: number, name: string): Promise<Map<string, string>> {
-  await sql`select from schemas where id = ${schemaId} for key share`.execute(trx)
+  await sql`select from schemas where id = ${schemaId} for no key update`.execute(trx)
   const rows = await trx
     .selectFrom('table_descriptions')
     .select(['column_name', 'description'])
