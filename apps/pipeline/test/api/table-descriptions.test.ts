@@ -103,8 +103,11 @@ describe('the descriptions of a table and its columns', () => {
     const { body } = await auditor.get(path).expect(200)
     const details = body.headers.findIndex(({ column }: { column: string }) => column === 'details')
     expect(body.rows.map((row: unknown[]) => row[details])).toMatchObject([
-      { before: { table: null, region: 'Where.' }, after: { table: 'Cases.', region: 'In which region.' } },
-      { before: { region: null }, after: { region: 'Where.' } },
+      {
+        before: { description: null, columns: { region: 'Where.' } },
+        after: { description: 'Cases.', columns: { region: 'In which region.' } },
+      },
+      { before: { columns: { region: null } }, after: { columns: { region: 'Where.' } } },
     ])
   })
 })

@@ -44,8 +44,11 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
         `The descriptions of this table would have ${total} characters together, and at most ${maxTotalLength} are allowed. Shorten them.`,
       )
     await storeTexts(trx, { schemaId: schema.id, name: place.name, texts, by: caller.uid })
-    const changed = (from: ReadonlyMap<string, string>) =>
-      Object.fromEntries(Array.from(texts.keys(), (column) => [column || 'table', from.get(column) ?? null]))
+    const [columns, isTableDescribed] = [[...texts.keys()].filter((name) => name !== ofTable), texts.has(ofTable)]
+    const changed = (from: ReadonlyMap<string, string>) => ({
+      ...(isTableDescribed && { description: from.get(ofTable) ?? null }),
+      columns: Object.fromEntries(columns.map((name) => [name, from.get(name) ?? null])),
+    })
     request.audit(owner?.uid ?? schema.uid, { ...place, before: changed(before), after: changed(after) })
   })
   const withDescriptions = await readDescriptions(input.db, caller.client, [place])
