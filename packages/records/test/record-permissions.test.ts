@@ -68,11 +68,9 @@ it('the actions of a page need one statement, whatever its size', async () => {
 })
 
 it('an action needs the role of its operation, and write access if the operation writes', async () => {
-  const [[hidden], [readable], [writable]] = await Promise.all(
-    ['NONE', 'READ', 'READ_WRITE'].map((access) => insertThings(1, access)),
-  )
+  const things = await Promise.all(['NONE', 'READ', 'READ_WRITE'].map((access) => insertThings(1, access)))
   const actionsFor = async (...roles: Role[]) => {
-    const uids = [hidden!, readable!, writable!, randomUUID()]
+    const uids = [...things.flat(), randomUUID()]
     const actionsOf = await findPermittedActions(kind, uids, { caller: callerWith(...roles), db })
     return uids.map((uid) => actionsOf(uid))
   }

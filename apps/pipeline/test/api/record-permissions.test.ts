@@ -160,12 +160,13 @@ describe('the field may', () => {
     const { body: dataset } = await form.expect(201)
     const all = ['read', 'write', 'delete']
     const path = `/public-datasets/${dataset.key}`
-    for (const [asking, may] of [
+    const cases: [Asking, string[]][] = [
       [owner, all],
       [await person(publisher.id), ['read']],
       [await person(client, 'ROLE_MANAGE_PUBLIC_DATASET_CATALOG'), ['read']],
       [await person(publisher.id, 'ROLE_SUPER_ADMIN'), all],
-    ] as const) {
+    ]
+    for (const [asking, may] of cases) {
       const { body } = await asking.get(path).expect(200)
       expect(body.may).toEqual(may)
       const writes = await Promise.all([

@@ -189,7 +189,10 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
 export const dataPipelines = createRecordRepository(pipelineRecordKind)
 
 /** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
-export const loadedPipelines = createRecordRepository({ ...pipelineRecordKind, scope: loadedDataScope })
+export const loadedPipelines = createRecordRepository<DataPipelineRow, DataPipeline, RequestContext>({
+  ...pipelineRecordKind,
+  scope: loadedDataScope,
+})
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
   const all = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
