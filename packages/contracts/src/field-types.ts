@@ -158,7 +158,9 @@ const answeredTypes: TProperties = {
   client: SingleLineText,
   ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, LongText])),
   displayLabels: Type.Array(Type.Unknown(), { maxItems: 1000 }),
-  ...Object.fromEntries(['statistics', 'status', 'table', 'file', 'secretStatus'].map((name) => [name, Type.Object({})])),
+  ...Object.fromEntries(
+    ['statistics', 'status', 'table', 'file', 'secretStatus'].map((name) => [name, Type.Object({})]),
+  ),
   triggerExpression: Type.String({ maxLength: 200 }),
   scheduleable: Type.Boolean(),
   dataDownload: Type.Boolean(),

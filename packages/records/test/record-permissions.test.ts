@@ -76,12 +76,7 @@ it('an action needs the role of its operation, and write access if the operation
   }
   expect(await actionsFor()).toEqual([[], [], [], []])
   expect(await actionsFor('ROLE_SEE_VIEW')).toEqual([[], ['read', 'run'], ['read', 'run'], []])
-  expect(await actionsFor('ROLE_MANAGE_VIEW')).toEqual([
-    [],
-    ['read', 'run'],
-    ['read', 'write', 'run', 'delete'],
-    [],
-  ])
+  expect(await actionsFor('ROLE_MANAGE_VIEW')).toEqual([[], ['read', 'run'], ['read', 'write', 'run', 'delete'], []])
 })
 
 it('a kind whose records the caller may not write has only actions that read', async () => {

@@ -29,7 +29,10 @@ export async function recordDrop(trx: Transaction<DB>, { client, schema, table }
 }
 
 /** Deletes the descriptions of a table and of the further tables of its pipeline, unless these belong to another object. */
-async function deleteDescriptions(trx: Transaction<DB>, { client, schema, table }: Required<DropRequest>): Promise<void> {
+async function deleteDescriptions(
+  trx: Transaction<DB>,
+  { client, schema, table }: Required<DropRequest>,
+): Promise<void> {
   await sql`
     delete from table_descriptions d using schemas s
     where s.id = d.schema_id and s.client = ${client} and s.schema_name = ${schema} and (

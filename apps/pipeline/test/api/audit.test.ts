@@ -6,7 +6,12 @@ import { auditLog } from '../../src/api/audit/operations.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { loadedPlace } from './view-fixtures.ts'
 
-const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VARIABLE', 'ROLE_MANAGE_SETTING'] as const
+const roles = [
+  'ROLE_MANAGE_SCHEMA',
+  'ROLE_MANAGE_DATA_PIPELINE',
+  'ROLE_MANAGE_VARIABLE',
+  'ROLE_MANAGE_SETTING',
+] as const
 
 let service: Service
 beforeAll(async () => {
@@ -141,7 +146,10 @@ describe('the audit log', () => {
 
   it('shows no secret', async () => {
     const { asOwner, asAuditor } = await organisation()
-    await asOwner.put('/variables').send([{ name: 'KEY', secured: true, value: 'do-not-show-me' }]).expect(200)
+    await asOwner
+      .put('/variables')
+      .send([{ name: 'KEY', secured: true, value: 'do-not-show-me' }])
+      .expect(200)
     const result = await read(asAuditor)
     expect(toObjects(result)).toMatchObject([{ operation: 'variables.save', 'object.name': 'KEY' }])
     expect(JSON.stringify(result)).not.toContain('do-not-show-me')
@@ -189,6 +197,8 @@ interface Plan {
 
 /** The number of rows that scans of the audit read. */
 function countRows(plan: Plan): number {
-  const own = plan['Relation Name']?.startsWith('audit') ? plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0) : 0
+  const own = plan['Relation Name']?.startsWith('audit')
+    ? plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)
+    : 0
   return (plan.Plans ?? []).reduce((sum, part) => sum + countRows(part), own)
 }

@@ -1,24 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { pipelineOperations, recordActions, type OperationSignature, type RecordAction, type Role } from '@sluice/contracts'
+import {
+  pipelineOperations,
+  recordActions,
+  type OperationSignature,
+  type RecordAction,
+  type Role,
+} from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { datasetForm } from './good-public-datasets.ts'
+import { seededRandom } from './seeded-random.ts'
 import { type Open, sharedResources } from './shared-resources.ts'
 import { viewBody } from './view-fixtures.ts'
 
-/** mulberry32: the same roles and grants on every machine. */
-function numbers(seed: number) {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
-const random = numbers(20_261_127)
-const oneOf = <T>(from: readonly T[]): T => from[random(from.length)]!
-const some = <T>(from: readonly T[]): T[] => from.filter(() => random(3) === 0)
+const { oneOf, some } = seededRandom(20_261_127)
 
 /** Records of each kind. */
 const drawn = drawCount({ short: 5, long: 40 })
@@ -91,13 +86,12 @@ async function findAllowedActions(asking: Asking, noun: string, id: string, body
       : undefined,
     delete: () => stale('delete', path),
   }
-  const allowed: RecordAction[] = []
-  for (const action of recordActions) {
-    const answer = await requests[action]?.()
-    if (answer && answer.status >= 500) throw new Error(`${action} of ${path} returned ${answer.status}.`)
-    if (answer && answer.status !== 403 && answer.status !== 404) allowed.push(action)
-  }
-  return allowed
+  const answers = await Promise.all(
+    recordActions.map(async (action) => ({ action, status: (await requests[action]?.())?.status })),
+  )
+  for (const { action, status = 0 } of answers)
+    if (status >= 500) throw new Error(`The request to ${action} ${path} returned ${status}.`)
+  return answers.flatMap(({ action, status = 404 }) => (status === 403 || status === 404 ? [] : [action]))
 }
 
 /** The field `may` of each record that a list shows, by id; undefined if the list itself is refused. */
@@ -204,7 +198,10 @@ describe('the field may', () => {
   it('is accepted and ignored in a body', async () => {
     const [owner, other] = owners as [Tester, Tester]
     const { body: schema } = await owner.asking.post('/schemas').send(schemaBody({ access: { publicAccess: 'READ' } }))
-    await owner.asking.put(`/schemas/${schema.id}`).send({ ...schema, may: ['read'] }).expect(200)
+    await owner.asking
+      .put(`/schemas/${schema.id}`)
+      .send({ ...schema, may: ['read'] })
+      .expect(200)
     const { body } = await other.asking.get(`/schemas/${schema.id}`).expect(200)
     expect(body.may).toEqual(['read'])
   })

@@ -12,7 +12,7 @@ beforeAll(async () => {
   service = await startService()
   const { id: client } = await service.identity.client()
   const nouns = ['SCHEMA', 'DATA_PIPELINE', 'VARIABLE', 'DESTINATION', 'VIEW'] as const
-  owner = service.as(await service.identity.person(client, [...nouns.map((noun) => `ROLE_MANAGE_${noun}` as const)]))
+  owner = service.as(await service.identity.person(client, nouns.map((noun) => `ROLE_MANAGE_${noun}` as const)))
   const { body } = await owner.post('/schemas').send(schemaBody()).expect(201)
   schema = body.id
   await (await service.stack.warehouses.open(client)).catalog.ensureSchema(body.schemaName)
@@ -47,7 +47,10 @@ describe('the status of the secrets of a data pipeline', () => {
   )
 
   it('changes only for secrets that a request sends', async () => {
-    const { body: made } = await owner.post('/data-pipelines').send(fhir({ password: 'first' })).expect(201)
+    const { body: made } = await owner
+      .post('/data-pipelines')
+      .send(fhir({ password: 'first' }))
+      .expect(201)
     const path = `/data-pipelines/${made.id}`
     expect(made.apiSource.secretStatus).toEqual({
       password: { set: true, changedAt: expect.any(String) },
@@ -72,13 +75,19 @@ describe('the status of the secrets of a data pipeline', () => {
 
   it('is in lists, and is set by a bulk save', async () => {
     const body = fhir({ password: 'first' })
-    await owner.post('/data-pipelines/bulk').send({ dataPipelines: [body] }).expect(200)
+    await owner
+      .post('/data-pipelines/bulk')
+      .send({ dataPipelines: [body] })
+      .expect(200)
     const { body: found } = await owner.get(`/data-pipelines?filter=name:eq:${body.name}`).expect(200)
     expect(found[0].apiSource.secretStatus.password).toEqual({ set: true, changedAt: expect.any(String) })
   })
 
   it('has no time for secrets that an older version stored, until they are sent again', async () => {
-    const { body: made } = await owner.post('/data-pipelines').send(fhir({ password: 'first' })).expect(201)
+    const { body: made } = await owner
+      .post('/data-pipelines')
+      .send(fhir({ password: 'first' }))
+      .expect(201)
     const path = `/data-pipelines/${made.id}`
     await sql`update data_pipelines set secret_times = null where uid = ${made.id}`.execute(service.stack.db)
     const { body: old } = await owner.get(path).expect(200)
@@ -95,7 +104,10 @@ describe('the status of the secrets of a data pipeline', () => {
   })
 
   it('counts a secret as not set if its key is missing', async () => {
-    const { body: made } = await owner.post('/data-pipelines').send(fhir({ password: 'first' })).expect(201)
+    const { body: made } = await owner
+      .post('/data-pipelines')
+      .send(fhir({ password: 'first' }))
+      .expect(201)
     await sql`
       update data_pipelines set secret_times = null, source_secrets = 'gone' || substr(source_secrets, strpos(source_secrets, '.'))
       where uid = ${made.id}`.execute(service.stack.db)
@@ -114,7 +126,10 @@ describe('the status of the secret of a destination', () => {
     const path = `/destinations/${made.id}`
     const { body: kept } = await owner.put(path).send(made).expect(200)
     expect(kept.apiTarget).toEqual(made.apiTarget)
-    const { body: open } = await owner.put(path).send({ ...body, apiTokenTarget: { url } }).expect(200)
+    const { body: open } = await owner
+      .put(path)
+      .send({ ...body, apiTokenTarget: { url } })
+      .expect(200)
     expect(open.apiTokenTarget.secretStatus).toEqual({ authToken: { set: false } })
   })
 })
@@ -124,7 +139,10 @@ describe('the status of the value of a variable', () => {
     const { body: made } = await owner.post('/variables').send({ name: 'KEY', secured: true, value: 'a' }).expect(201)
     expect(made.secretStatus).toEqual({ value: { set: true, changedAt: expect.any(String) } })
     const path = `/variables/${made.id}`
-    const { body: kept } = await owner.put(path).send({ ...made, name: 'OTHER_KEY' }).expect(200)
+    const { body: kept } = await owner
+      .put(path)
+      .send({ ...made, name: 'OTHER_KEY' })
+      .expect(200)
     expect(kept.secretStatus).toEqual(made.secretStatus)
     const plain = { name: 'OTHER_KEY', secured: false, value: 'b' }
     expect((await owner.put(path).send(plain).expect(200)).body).not.toHaveProperty('secretStatus')

@@ -37,17 +37,28 @@ describe('a look-up in an object store', () => {
     const nobody = { account: 'mystorage', endpoint: 'http://127.0.0.1:1' }
     const { body } = await owner.post(`${azure}/containers`).send({ blobStoreSource: nobody }).expect(422)
     expect(body.detail).toContain('127.0.0.1:1')
-    await owner.post(`${s3}/tables`).send({ objectStoreSource: { bucket: 'cases' } }).expect(404)
+    await owner
+      .post(`${s3}/tables`)
+      .send({ objectStoreSource: { bucket: 'cases' } })
+      .expect(404)
   })
 
   it('of a saved pipeline does not send its stored keys to another address', async () => {
-    const objectStoreSource = { bucket: 'cases', endpoint: 'http://127.0.0.1:1', accessKey: 'AKIA', secretKey: 'secret' }
+    const objectStoreSource = {
+      bucket: 'cases',
+      endpoint: 'http://127.0.0.1:1',
+      accessKey: 'AKIA',
+      secretKey: 'secret',
+    }
     const source = { type: 'OBJECT_STORAGE_BUCKET', objectStoreSource, key: 'data/', delimiter: 'COMMA' }
     const { body: pipeline } = await owner.post('/data-pipelines').send(pipelineBody(schema, source)).expect(201)
     const path = `/data-pipelines/${pipeline.id}/lookups/objects`
     const stored = await owner.post(path).send({ within: 'data/' }).expect(422)
     expect(stored.body.detail).toContain('127.0.0.1:1')
-    const other = await owner.post(path).send({ objectStoreSource: { bucket: 'other' } }).expect(422)
+    const other = await owner
+      .post(path)
+      .send({ objectStoreSource: { bucket: 'other' } })
+      .expect(422)
     expect(other.body.detail).toContain('127.0.0.1:1')
     const moved = { objectStoreSource: { endpoint: 'http://127.0.0.1:2' } }
     expect(await refusal(path, moved)).toMatchObject({

@@ -41,8 +41,7 @@ describe('the descriptions of a table and its columns', () => {
       (await owner.get(`/data-pipelines/${at.pipeline}/data`).expect(200)).body,
       (await all.get(`${pathOf(at)}/data`).expect(200)).body,
     ]
-    for (const body of shown)
-      expect([body.description, columnsOf(body)]).toEqual([table.description, columnsOf(table)])
+    for (const body of shown) expect([body.description, columnsOf(body)]).toEqual([table.description, columnsOf(table)])
     expect((await owner.get(`${pathOf(at)}/columns`).expect(200)).body).toEqual(table.columns)
   })
 
@@ -65,7 +64,10 @@ describe('the descriptions of a table and its columns', () => {
     const body = viewBody(at.schema, `select region from ${at.table}`, { dataWarehouseViewName: 'before_it' })
     const { body: view } = await owner.post('/views').send(body).expect(201)
     await describeTable(owner, { ...at, table: 'before_it' }, region('Where.')).expect(200)
-    await owner.put(`/views/${view.id}`).send({ ...body, dataWarehouseViewName: 'after_it' }).expect(200)
+    await owner
+      .put(`/views/${view.id}`)
+      .send({ ...body, dataWarehouseViewName: 'after_it' })
+      .expect(200)
     expect(columnsOf((await owner.get(`/views/${view.id}/table`).expect(200)).body)).toEqual({ region: 'Where.' })
     await owner.delete(`/views/${view.id}`).expect(204)
     const again = { ...body, name: 'Again', dataWarehouseViewName: 'after_it' }
@@ -160,7 +162,7 @@ describe('the descriptions of a table', () => {
       { pointer: '/columns/1/name', detail: 'The column "region" is in the list twice. Remove one of them.' },
     ])
     const long = { columns: [{ name: 'region', description: 'x'.repeat(1_001) }] }
-    expect((await describeTable(owner, at, long).expect(400)).body.errors[0].pointer).toBe('/columns/0/description')
+    expect(await refusal(long)).toMatchObject([{ pointer: '/columns/0/description' }])
     await describeTable(owner, at, { columns: [{ name: 'region' }] }).expect(400)
     const types = Object.fromEntries(Array.from({ length: 110 }, (_, index) => [`c${index}`, 'INTEGER']))
     await fill(service, client, at, { types, rows: [] })

@@ -20,7 +20,7 @@ import { findChild, parseXml, getChildText, type XmlElement } from '../object-st
 import { type S3Config, createS3Problem } from './s3-problems.ts'
 
 /** Creates a connector that reads files of Amazon S3, or of a store with a compatible API. */
-export const createS3Connector = (context: StoreContext): Connector => 
+export const createS3Connector = (context: StoreContext): Connector =>
   createObjectStoreConnector(openBucket, { containers: 'buckets', objects: 'objects' }, context)
 
 function openBucket({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {

@@ -132,7 +132,9 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       (condition) => sql`select from audit as r where ${sql.join([condition, ...where], sql` and `)}`,
     )
     const { rows } = await sql<{ total: number }>`
-      select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(db)
+      select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(
+      db,
+    )
     return rows[0]!.total
   }
 

@@ -168,7 +168,9 @@ async function storeTexts(trx: Transaction<DB>, { schemaId, name, texts, by }: S
     select ${schemaId}::bigint, ${name}::text, c.name, c.text, ${by}::uuid
     from unnest(${set.map(([column]) => column)}::text[], ${set.map(([, text]) => text)}::text[]) as c (name, text)
     on conflict (schema_id, table_name, column_name)
-      do update set description = excluded.description, updated_at = now(), updated_by = excluded.updated_by`.execute(trx)
+      do update set description = excluded.description, updated_at = now(), updated_by = excluded.updated_by`.execute(
+    trx,
+  )
 }
 
 /** Moves the descriptions of a view that was renamed or moved to another schema. */

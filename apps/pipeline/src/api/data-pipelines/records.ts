@@ -43,7 +43,10 @@ export type DataPipelineRow = RefinedRow<
   SharedColumns & { tags: string[]; secret_times: SecretTimes | null }
 >
 
-async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<WithoutMay<DataPipeline>[]> {
+async function presentDataPipelines(
+  rows: DataPipelineRow[],
+  context: RequestContext,
+): Promise<WithoutMay<DataPipeline>[]> {
   const { identity, request, keyRing } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     lookUpAuthors(rows, identity),

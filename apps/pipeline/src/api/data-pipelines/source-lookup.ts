@@ -1,4 +1,11 @@
-import { connectorTypes, maxKeyLength, pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
+import {
+  connectorTypes,
+  maxKeyLength,
+  pipelineVariants,
+  type LookedUp,
+  type SourceBody,
+  type SourceLookupBody,
+} from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
@@ -129,5 +136,9 @@ async function listChoices(
   return found
     .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(wanted)))
     .slice(0, maxResults)
-    .map(({ id, code, name }) => ({ id: id.slice(0, maxKeyLength), code: code.slice(0, 300), name: name.slice(0, 300) }))
+    .map(({ id, code, name }) => ({
+      id: id.slice(0, maxKeyLength),
+      code: code.slice(0, 300),
+      name: name.slice(0, 300),
+    }))
 }

@@ -24,10 +24,7 @@ export const dataQualityCheckGroups = createRecordRepository<GroupRow, DataQuali
   present: presentGroups,
 })
 
-async function presentGroups(
-  rows: GroupRow[],
-  context: RequestContext,
-): Promise<WithoutMay<DataQualityCheckGroup>[]> {
+async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<WithoutMay<DataQualityCheckGroup>[]> {
   const [authors, checks] = await Promise.all([lookUpAuthors(rows, context.identity), checksOfGroups(rows, context)])
   return rows.map((row) => ({
     ...labelledFields(row, context.request.locales),
