@@ -12,7 +12,12 @@ beforeAll(async () => {
   service = await startService()
   const { id: client } = await service.identity.client()
   const nouns = ['SCHEMA', 'DATA_PIPELINE', 'VARIABLE', 'DESTINATION', 'VIEW'] as const
-  owner = service.as(await service.identity.person(client, nouns.map((noun) => `ROLE_MANAGE_${noun}` as const)))
+  owner = service.as(
+    await service.identity.person(
+      client,
+      nouns.map((noun) => `ROLE_MANAGE_${noun}` as const),
+    ),
+  )
   const { body } = await owner.post('/schemas').send(schemaBody()).expect(201)
   schema = body.id
   await (await service.stack.warehouses.open(client)).catalog.ensureSchema(body.schemaName)
