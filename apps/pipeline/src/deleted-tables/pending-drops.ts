@@ -2,6 +2,7 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { deleteDescriptions } from '../table-descriptions/stored-descriptions.ts'
 import { listFurtherTables, isFilledByAnother, isTableTaken } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
@@ -26,19 +27,6 @@ export async function recordDrop(trx: Transaction<DB>, { client, schema, table }
     .values({ client, schema_name: schema, table_name: table ?? null })
     .execute()
   if (table !== undefined) await deleteDescriptions(trx, { client, schema, table })
-}
-
-/** Deletes the descriptions of a table and of the further tables of its pipeline, unless these belong to another object. */
-async function deleteDescriptions(
-  trx: Transaction<DB>,
-  { client, schema, table }: Required<DropRequest>,
-): Promise<void> {
-  await sql`
-    delete from table_descriptions d using schemas s
-    where s.id = d.schema_id and s.client = ${client} and s.schema_name = ${schema} and (
-      d.table_name = ${table} or starts_with(d.table_name, ${`${table}__`})
-        and not exists (select from data_pipelines p where p.schema_id = s.id and p.table_name = d.table_name)
-        and not exists (select from views v where v.schema_id = s.id and v.view_name = d.table_name))`.execute(trx)
 }
 
 /** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
 import type { SourceBody } from '@sluice/contracts'
 import type { Connector, ReadRequest } from '../connector.ts'
-import { assertAccessKey } from '../object-store/assert-access-key.ts'
+import { assertAccessKey } from '../settings/assert-access-key.ts'
 import { createObjectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
 import {
   encodeKey,

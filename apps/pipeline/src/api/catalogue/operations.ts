@@ -12,8 +12,9 @@ import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
 import { answerRows } from '../read-table-page.ts'
-import { presentTable } from '../table-responses.ts'
-import { describeTable, readDescriptions } from './table-descriptions.ts'
+import { presentTable, withDescriptions } from '../table-responses.ts'
+import { readDescriptions } from '../../table-descriptions/stored-descriptions.ts'
+import { describeTable } from './describe-table.ts'
 import { listCatalogueSchemas, listVisibleTables } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations
@@ -33,13 +34,13 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   const matching = visible.filter(({ name }) => name.includes(part.toLowerCase()))
   const places = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
-  const [found, withDescriptions] = await Promise.all([
+  const [found, descriptionsOf] = await Promise.all([
     places.length === 0 ? [] : warehouse!.catalog.findTables(places),
     readDescriptions(db, caller.client, places),
   ])
   const tables = found.map((table) => {
     const labels = places.find(({ schema, name }) => schema === table.schema && name === table.name)
-    return presentTable(table, withDescriptions(table, labels))
+    return presentTable(table, withDescriptions(labels, descriptionsOf(table)))
   })
   return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
@@ -56,8 +57,8 @@ async function requireCatalogueTable(input: OperationInput<PipelineContext, Tabl
   const warehouse = place && (await warehouses.find(caller.client))
   const [table] = (await warehouse?.catalog.findTables([place!])) ?? []
   if (!place || !warehouse || !table) throw problems.notFound('table')
-  const withDescriptions = await readDescriptions(db, caller.client, [place])
-  return { labels: withDescriptions(table, place), warehouse, table }
+  const descriptionsOf = await readDescriptions(db, caller.client, [place])
+  return { labels: withDescriptions(place, descriptionsOf(place)), warehouse, table }
 }
 
 const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>

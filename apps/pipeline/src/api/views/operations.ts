@@ -7,8 +7,7 @@ import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
-import { describedLabels } from '../catalogue/table-descriptions.ts'
-import { presentTable } from '../table-responses.ts'
+import { describedLabels, presentTable } from '../table-responses.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 
 const { views: signatures } = pipelineOperations
