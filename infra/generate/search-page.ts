@@ -8,6 +8,7 @@ import { ssoClientConfigRecords } from '../../apps/identity/src/api/sso-client-c
 import { ssoProviderConfigRecords } from '../../apps/identity/src/api/sso-provider-configs/records.ts'
 import { userGroupRecords } from '../../apps/identity/src/api/user-groups/records.ts'
 import { userRecords } from '../../apps/identity/src/api/users/records.ts'
+import { auditLog } from '../../apps/pipeline/src/api/audit/operations.ts'
 import { dataPipelines } from '../../apps/pipeline/src/api/data-pipelines/records.ts'
 import { dataQualityCheckGroups } from '../../apps/pipeline/src/api/data-quality-check-groups/records.ts'
 import { dataQualityChecks } from '../../apps/pipeline/src/api/data-quality-checks/records.ts'
@@ -43,6 +44,7 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     properties: {
       ...byPath([schemaRecords, dataPipelines, viewRecords, variableRecords, workflowRecords, destinationRecords]),
       ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets]),
+      '/audit': auditLog.properties,
     },
     note: `The \`value\` of a secured variable is stored encrypted in another column: no filter finds it, no order depends on it, and secured variables
 count as variables without a value (\`filter=value:null\`).`,

@@ -181,6 +181,19 @@ describe('the audit report', () => {
     expect(all).toMatchObject([{ username: null, outcome: 'unknown username' }])
   })
 
+  it('continues after a cursor', async () => {
+    const auditor = await service.as(['ROLE_SEE_AUDIT_LOG', 'ROLE_MANAGE_USER'])
+    for (const _ of [1, 2, 3]) await auditor.post('/users').send(userBody()).expect(201)
+    const query = 'audit?filter=operation:eq:users.create&total=false&pageSize=2'
+    const first = await report(auditor, query)
+    const { nextCursor } = first.metaData['pager'] as { nextCursor: string }
+    const second = await report(auditor, `${query}&after=${nextCursor}`)
+    expect(second.metaData['pager']).toEqual({ page: 2, pageSize: 2 })
+    const all = await report(auditor, 'audit?filter=operation:eq:users.create')
+    expect([...first.rows, ...second.rows]).toEqual(all.rows)
+    expect(all.rows.length).toBe(3)
+  })
+
   it('reads an audit table that rejects TRUNCATE', async () => {
     await expect(sql`truncate audit`.execute(service.db)).rejects.toThrow('never changed')
   })

@@ -43,6 +43,7 @@ export interface Alerts {
 
 export interface Audit {
   actor: string | null;
+  actor_name: string | null;
   address: string;
   at: Generated<Timestamp>;
   client: string | null;
@@ -75,6 +76,7 @@ export interface DataPipelines {
   run_trigger: string;
   schema_changes: Generated<string>;
   schema_id: number;
+  secret_times: Json | null;
   settings: Generated<Json>;
   source: string | null;
   source_secrets: string | null;
@@ -170,6 +172,7 @@ export interface Destinations {
   name: string;
   public_access: Generated<string>;
   run_trigger: string;
+  secret_times: Json | null;
   settings: Generated<Json>;
   target_secrets: string | null;
   translations: Generated<Json>;
@@ -340,6 +343,15 @@ export interface StagedLoads {
   state: Json;
 }
 
+export interface TableDescriptions {
+  column_name: string;
+  description: string;
+  schema_id: number;
+  table_name: string;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+}
+
 export interface UploadedFiles {
   id: Generated<number>;
   name: string;
@@ -358,6 +370,7 @@ export interface Variables {
   id: Generated<number>;
   name: string;
   sealed_value: string | null;
+  secret_times: Json | null;
   secured: boolean;
   translations: Generated<Json>;
   uid: Generated<string>;
@@ -502,6 +515,7 @@ export interface DB {
   schemas: Schemas;
   settings: Settings;
   staged_loads: StagedLoads;
+  table_descriptions: TableDescriptions;
   uploaded_files: UploadedFiles;
   variables: Variables;
   view_sources: ViewSources;

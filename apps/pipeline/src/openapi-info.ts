@@ -46,6 +46,7 @@ const resourceNouns: ServiceInfo['nouns'] = {
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
   deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },
+  audit: { name: 'Audit log', description: 'Who changed or exported what in an organisation, and when.' },
   public: { name: 'Open data', description: 'Tables and views that can be read without a token.' },
 }
 

@@ -1,4 +1,4 @@
-import { type TProperties, type TSchema, type TString, type TUnsafe, Type } from 'typebox'
+import { type Static, type TProperties, type TSchema, type TString, type TUnsafe, Type } from 'typebox'
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
@@ -95,11 +95,30 @@ export const authorFields = {
   lastUpdatedBy: Type.Optional(SingleLineText),
 }
 
+/** What a caller may do with a record. Some records cannot be run or shared. */
+export const recordActions = ['read', 'write', 'run', 'share', 'delete'] as const
+export type RecordAction = (typeof recordActions)[number]
+
+/** Response field of every record of the pipeline service. */
+export const permittedFields = {
+  may: Type.Array(Type.Enum([...recordActions]), {
+    uniqueItems: true,
+    maxItems: recordActions.length,
+    description:
+      'What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404.',
+  }),
+}
+
 /**
  * Fields that the pipeline service assigns to every object. A body may contain them and they are ignored. Older clients send
  * `createdByLastUpdatedBy`.
  */
-const assignedFields = { ...recordFields, ...authorFields, createdByLastUpdatedBy: SingleLineText }
+const assignedFields = {
+  ...recordFields,
+  ...authorFields,
+  ...permittedFields,
+  createdByLastUpdatedBy: SingleLineText,
+}
 
 /** A body field of any type that the service accepts and ignores. */
 export const ignoredField = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
@@ -139,7 +158,9 @@ const answeredTypes: TProperties = {
   client: SingleLineText,
   ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, LongText])),
   displayLabels: Type.Array(Type.Unknown(), { maxItems: 1000 }),
-  ...Object.fromEntries(['statistics', 'status', 'table', 'file'].map((name) => [name, Type.Object({})])),
+  ...Object.fromEntries(
+    ['statistics', 'status', 'table', 'file', 'secretStatus'].map((name) => [name, Type.Object({})]),
+  ),
   triggerExpression: Type.String({ maxLength: 200 }),
   scheduleable: Type.Boolean(),
   dataDownload: Type.Boolean(),
@@ -171,7 +192,29 @@ export const ObjectReference = Type.Object({ id: Uid }, { title: 'Reference', ma
 
 /** Matches the names of fields that contain secrets. */
 export const secretName =
-  /password|secret|token(?!ValidAfter|Target)|access_?key|account_?key|private_?key|credential|sealed_value/i
+  /password|secret(?!Status|_times)|token(?!ValidAfter|Target)|access_?key|account_?key|private_?key|credential|sealed_value/i
+
+const SecretStatus = Type.Object(
+  {
+    set: Type.Boolean({ description: 'Whether a value is stored.' }),
+    changedAt: Type.Optional({
+      ...Timestamp,
+      description: 'When the stored value was last sent. Absent for values that an older version of Sluice stored.',
+    }),
+  },
+  { additionalProperties: false, title: 'SecretStatus' },
+)
+export type SecretStatus = Static<typeof SecretStatus>
+
+/** The response field `secretStatus` beside the secrets with these names, which the response omits. */
+export const secretStatusField = (names: readonly string[]) =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, SecretStatus])), {
+    additionalProperties: false,
+    description: 'Which secrets are stored.',
+  })
+
+/** The same field in a body, which ignores it. */
+export const ignoredSecretStatus = { secretStatus: Type.Object({}) }
 
 /** An integer in the range that every JSON parser represents exactly. */
 export const NonNegativeInteger = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })

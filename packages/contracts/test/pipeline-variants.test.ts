@@ -10,6 +10,7 @@ interface Schema {
   examples?: unknown[]
   type?: string
   writeOnly?: boolean
+  readOnly?: boolean
   properties?: Record<string, Schema>
   required?: string[]
 }
@@ -23,7 +24,7 @@ const fields = pipelineVariants.flatMap(({ type, own, body }) =>
     .filter((name) => name !== 'csvOptions')
     .flatMap((name): [string, Schema][] => {
       const schema = propertiesOf(body)[name]!
-      const inside = schema.properties && Object.entries(schema.properties)
+      const inside = schema.properties && Object.entries(schema.properties).filter(([, { readOnly }]) => !readOnly)
       return inside?.length
         ? inside.map(([inner, innerSchema]) => [`${type} ${name}.${inner}`, innerSchema])
         : [[`${type} ${name}`, schema]]
@@ -44,14 +45,18 @@ describe('the variants of a pipeline body', () => {
   })
 
   it.each(pipelineVariants.map((variant) => [variant.type, variant] as const))(
-    'of %s have the same properties in the response, except secrets',
+    'of %s have the same properties in the response, with the status of secrets instead of the secrets',
     (_type, { own, body, resource }) => {
       for (const name of own) {
         const [inBody, inResponse] = [propertiesOf(body)[name]!, propertiesOf(resource)[name]!]
         if (!inBody.properties || name === 'csvOptions') expect(inResponse).toEqual(inBody)
         else {
-          const readable = Object.entries(inBody.properties).filter(([, { writeOnly }]) => !writeOnly)
-          expect(Object.keys(inResponse.properties ?? {})).toEqual(readable.map(([property]) => property))
+          const given = Object.entries(inBody.properties).filter(([, { readOnly }]) => !readOnly)
+          const readable = given.filter(([, { writeOnly }]) => !writeOnly)
+          const secrets = given.filter(([, { writeOnly }]) => writeOnly)
+          const { secretStatus, ...shown } = inResponse.properties ?? {}
+          expect(Object.keys(shown)).toEqual(readable.map(([property]) => property))
+          expect(Object.keys(secretStatus?.properties ?? {})).toEqual(secrets.map(([property]) => property))
           expect(readable.filter(([property]) => secretName.test(property))).toEqual([])
         }
       }
@@ -70,7 +75,7 @@ describe('the variants of a pipeline body', () => {
       const { required: requiredByBody = [] } = body as Schema
       expect(requiredByBody).toEqual(expect.arrayContaining([...required]))
       for (const [name, names] of Object.entries(inside))
-        expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual([...names])
+        expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual(['secretStatus', ...names])
     },
   )
 })

@@ -6,6 +6,8 @@ export interface AuditEntry {
   operation: string
   /** The caller's uid, or null without a sign-in. */
   actor: string | null
+  /** The name of the actor. The identity service omits it, because its database adds it. */
+  actorName?: string | null
   client: string | null
   /** The uid of the object concerned. */
   object: string | null
@@ -18,8 +20,8 @@ export interface AuditEntry {
 export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<void> {
   await sql`
     ${prepared('record-audit')}
-    insert into audit (operation, actor, client, object, request_id, address, details)
-    values (${entry.operation}, ${entry.actor}, ${entry.client}, ${entry.object}, ${entry.requestId}, ${entry.address}, ${JSON.stringify(entry.details ?? {})})
+    insert into audit (operation, actor, actor_name, client, object, request_id, address, details)
+    values (${entry.operation}, ${entry.actor}, ${entry.actorName ?? null}, ${entry.client}, ${entry.object}, ${entry.requestId}, ${entry.address}, ${JSON.stringify(entry.details ?? {})})
   `.execute(db)
 }
 
@@ -32,9 +34,10 @@ export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry
   for (let at = 0; at < entries.length; at += insertBatchSize) {
     const rows = entries
       .slice(at, at + insertBatchSize)
-      .map(({ operation, actor, client, object, requestId, address, details }) => ({
+      .map(({ operation, actor, actorName = null, client, object, requestId, address, details }) => ({
         operation,
         actor,
+        actor_name: actorName,
         client,
         object,
         request_id: requestId,

@@ -76,6 +76,7 @@ export function auditedWrites<DB>(
           const entries = notes.map(({ object, details, by }) => ({
             operation: signature.id,
             actor: by?.user ?? (caller.uid || null),
+            actorName: by ? null : caller.username || null,
             client: by?.client ?? (caller.client || null),
             object,
             requestId: facts.id,

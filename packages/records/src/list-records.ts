@@ -21,6 +21,7 @@ interface RecordPage<Row> {
 /** Returns the search function of a record kind: a page of the records that the caller may see, with totals in headers. */
 export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
+  present: (rows: Row[], context: Context) => Promise<Resource[]>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
   const totals = createTotalsCache()
@@ -47,7 +48,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       },
       url ?? addressOfList(request),
     )
-    return new JsonResponse(await kind.present(rows, context), headers)
+    return new JsonResponse(await present(rows, context), headers)
   }
 
   function addressOfList({ query, filter = [], order = [], rootJunction, paging }: SearchRequest): string {

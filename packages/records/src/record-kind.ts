@@ -3,6 +3,7 @@ import type { Caller } from '@sluice/http-server'
 import type { Properties } from './search/properties.ts'
 import type { AccessLevel } from './sharing.ts'
 import type { ChangeCounter, ListCondition, TotalsTable } from './record-counts.ts'
+import type { RecordSignatures, WithoutMay } from './record-permissions.ts'
 
 /** Describes one kind of record. Every expression refers to its table by the alias `r`. */
 export interface RecordKind<Row, Resource, Context> {
@@ -22,6 +23,10 @@ export interface RecordKind<Row, Resource, Context> {
   /** Condition for the free-text `query`. `like` is the text as a contains-pattern. */
   matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
-  /** Converts rows to resources in the same order. May call other services; never called inside a transaction. */
-  present(rows: Row[], context: Context): Promise<Resource[]>
+  /** The operations on a record, from which the repository computes the field `may` of its resource. Absent for resources without it. */
+  signatures?: RecordSignatures
+  /** Whether the caller may write records of this kind at all, if that depends on more than roles. */
+  mayWrite?(context: Context): Promise<boolean>
+  /** Converts rows to resources in the same order, without `may`. May call other services; never called inside a transaction. */
+  present(rows: Row[], context: Context): Promise<WithoutMay<Resource>[]>
 }

@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http-server'
 import { recordLister } from './list-records.ts'
+import { findPermittedActions } from './record-permissions.ts'
 import type { RecordKind } from './record-kind.ts'
 import { isUid } from './search/values.ts'
 
@@ -12,8 +13,13 @@ interface VersionedRow {
   version: number
 }
 
+interface RecordContext {
+  caller: Caller
+  db: Kysely<any>
+}
+
 /** Returns the shared statements of a record kind. Every read and lock applies the caller's scope. */
-export function createRecordRepository<Row extends VersionedRow, Resource, Context extends { caller: Caller }>(
+export function createRecordRepository<Row extends VersionedRow, Resource, Context extends RecordContext>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
@@ -100,9 +106,21 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     await trx.deleteFrom(kind.table).where('uid', '=', row.uid).execute()
   }
 
+  /** Converts rows to resources in the same order, and adds what the caller may do with each. */
+  async function present(rows: Row[], context: Context): Promise<Resource[]> {
+    const { signatures } = kind
+    if (!signatures) return (await kind.present(rows, context)) as Resource[]
+    const uids = rows.map(({ uid }) => uid)
+    const [resources, actionsOf] = await Promise.all([
+      kind.present(rows, context),
+      findPermittedActions({ ...kind, signatures }, uids, context),
+    ])
+    return resources.map((resource, index) => ({ ...resource, may: actionsOf(uids[index]!) })) as Resource[]
+  }
+
   /** Returns the response for one row, with its ETag. */
   async function answer(row: Row, context: Context): Promise<JsonResponse<Resource>> {
-    const [resource] = await kind.present([row], context)
+    const [resource] = await present([row], context)
     return new JsonResponse(resource!, { ETag: etagOf(row.version) })
   }
 
@@ -114,7 +132,8 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
 
   return {
     kind,
-    search: recordLister(kind),
+    present,
+    search: recordLister(kind, present),
     read,
     readToWrite,
     lock,
@@ -128,6 +147,6 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   }
 }
 
-export type Records<Row extends VersionedRow, Resource, Context extends { caller: Caller }> = ReturnType<
+export type Records<Row extends VersionedRow, Resource, Context extends RecordContext> = ReturnType<
   typeof createRecordRepository<Row, Resource, Context>
 >

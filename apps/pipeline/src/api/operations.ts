@@ -1,4 +1,5 @@
 import type { Operation } from '@sluice/http-server'
+import { auditOperations } from './audit/operations.ts'
 import { catalogueOperations } from './catalogue/operations.ts'
 import { dataPipelineOperations } from './data-pipelines/operations.ts'
 import { dataQualityCheckGroupOperations } from './data-quality-check-groups/operations.ts'
@@ -28,4 +29,5 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(workflowOperations),
   ...Object.values(publicOperations),
   ...Object.values(deletedClientOperations),
+  ...Object.values(auditOperations),
 ]

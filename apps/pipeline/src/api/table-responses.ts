@@ -1,10 +1,15 @@
 import type { Column, QueryResult, Table } from '@sluice/contracts'
-import type { WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
+import type { TablePlace, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { type TableDescriptions, readDescriptions } from '../table-descriptions/stored-descriptions.ts'
 
-/** The display name and the description of a table. */
+/** The display name and the descriptions of a table and its columns. */
 export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
+  /** By the name of the column. */
+  columnDescriptions?: ReadonlyMap<string, string> | undefined
 }
 
 export const tableLabelsOf = ({ name, description }: { name: string; description: string | null }): TableLabels => ({
@@ -12,9 +17,27 @@ export const tableLabelsOf = ({ name, description }: { name: string; description
   description: description ?? undefined,
 })
 
+/** Adds descriptions to labels. The table's own description replaces the one of its pipeline or view. */
+export const withDescriptions = (
+  labels: TableLabels | undefined,
+  { description, columnDescriptions }: TableDescriptions,
+): TableLabels => ({ ...labels, description: description ?? labels?.description, columnDescriptions })
+
+interface LabelledRow {
+  client: string
+  name: string
+  description: string | null
+}
+
+/** Returns the labels of the table of a pipeline or view, with its descriptions. */
+export async function describedLabels(db: Kysely<DB>, row: LabelledRow, place: TablePlace): Promise<TableLabels> {
+  const descriptionsOf = await readDescriptions(db, row.client, [place])
+  return withDescriptions(tableLabelsOf(row), descriptionsOf(place))
+}
+
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
-  { displayName, description }: TableLabels = {},
+  { displayName, description, columnDescriptions }: TableLabels = {},
 ): Table {
   return {
     schema,
@@ -30,6 +53,7 @@ export function presentTable(
     columnCount: columns.length,
     columns: columns.map((column) => ({
       ...presentColumn(column),
+      description: columnDescriptions?.get(column.name),
       tableAlias: name,
       valueExpression: formatColumnReference(name, column.name),
       id: column.primaryKey && columns.filter(({ primaryKey }) => primaryKey).length === 1,

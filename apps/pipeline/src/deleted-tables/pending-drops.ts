@@ -2,6 +2,7 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { deleteDescriptions } from '../table-descriptions/stored-descriptions.ts'
 import { listFurtherTables, isFilledByAnother, isTableTaken } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
@@ -16,12 +17,16 @@ export interface DropRequest {
 /** Codes for tables that this service does not manage. Such tables stay, and the drop is not retried. */
 const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
-/** Records a drop in the transaction that deletes the pipeline or schema. Maintenance executes it later. */
+/**
+ * Records a drop in the transaction that deletes the pipeline, view or schema, and deletes the descriptions of the table. Maintenance
+ * executes the drop later.
+ */
 export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
     .values({ client, schema_name: schema, table_name: table ?? null })
     .execute()
+  if (table !== undefined) await deleteDescriptions(trx, { client, schema, table })
 }
 
 /** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */

@@ -35,7 +35,7 @@ const compressibleFormats: ReadonlySet<ExportFormat> = new Set(['csv', 'ndjson',
 const gzipLevel = 1
 
 interface ExportInput {
-  caller: Pick<Caller, 'client' | 'uid'>
+  caller: Pick<Caller, 'client' | 'uid' | 'username'>
   request: Pick<RequestFacts, 'id' | 'address' | 'url' | 'stream'>
   exports: RunningExports
   db: Kysely<DB>
@@ -120,6 +120,7 @@ async function* readFile(
     await recordAudit(db, {
       operation,
       actor: caller.uid,
+      actorName: caller.username,
       client: caller.client,
       object,
       requestId: request.id,

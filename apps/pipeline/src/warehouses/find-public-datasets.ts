@@ -1,12 +1,20 @@
-import type { Kysely } from 'kysely'
+import { escapeLike } from '@sluice/records'
+import { type Kysely, sql } from 'kysely'
 import { catalogueClient, catalogueSchema } from './public-dataset-owner.ts'
 import type { DB } from '../database.ts'
 import type { DatasetDatabase } from '@sluice/connectors/public-dataset/public-dataset-connector'
 import type { ClientWarehouses } from './client-warehouses.ts'
 
-/** Returns a database that finds public datasets: their keys in the service's database, and their tables in the catalogue's warehouse. */
+/** Returns a database that finds and lists public datasets: their keys in the service's database, and their tables in the catalogue's warehouse. */
 export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): DatasetDatabase {
   return {
+    async list(text) {
+      const like = `%${escapeLike(text)}%`
+      const { rows } = await sql<{ key: string; name: string }>`
+        select key, name from public_datasets where name ilike ${like} or key ilike ${like}
+        order by lower(name), key limit 1000`.execute(db)
+      return rows.map(({ key, name }) => ({ id: key, code: key, name }))
+    },
     async find(key) {
       const row = await db.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
       if (!row) return undefined

@@ -44,6 +44,15 @@ const signatures = Object.values(pipelineOperations).flatMap((noun): OperationSi
 const signatureOf = ({ method, path }: Example): OperationSignature | undefined =>
   signatures.find((one) => one.method === method && new RegExp(`^${one.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path))
 
+/** The connection of a look-up, at an address where nothing listens. */
+function unreachable({ jdbcSource, objectStoreSource, blobStoreSource }: any): object {
+  const endpoint = 'http://127.0.0.1:1'
+  if (jdbcSource) return { jdbcSource: { ...jdbcSource, hostname: '127.0.0.1', port: 1 } }
+  if (objectStoreSource) return { objectStoreSource: { ...objectStoreSource, endpoint } }
+  if (blobStoreSource) return { blobStoreSource: { ...blobStoreSource, endpoint, accountKey: 'A'.repeat(88) } }
+  return { url: endpoint }
+}
+
 let service: Service
 let owner: Asking
 let schema: string
@@ -68,9 +77,11 @@ it.each(named(pipelines))('%s can be saved', async (_name, example) => {
   expect(body.type).toBe(typeOf(example))
 })
 
-it('the examples cover each type of pipeline, and a look-up for each type with an API or a database', () => {
+it('the examples cover each type of pipeline, and a look-up for each type with an API, a database or an object store', () => {
   expect([...new Set(pipelines.map(typeOf))].toSorted()).toEqual(pipelineTypes.toSorted())
-  const looked = pipelineVariants.filter(({ own }) => own.some((field) => /^(apiSource|jdbcSource)$/.test(field)))
+  const looked = pipelineVariants.filter(({ own }) =>
+    own.some((field) => /^(apiSource|jdbcSource|objectStoreSource|blobStoreSource)$/.test(field)),
+  )
   const found = lookups.map(({ path }) => path.split('/')[2])
   expect([...new Set(found)].toSorted()).toEqual(looked.map(({ type }) => type).toSorted())
 })
@@ -80,10 +91,7 @@ it.each(named(lookups))(
   async (_name, example) => {
     const body = bodyOf(example)
     // Nobody is there: who is meant in the docs is not to be asked by a test.
-    const nobody = body.url
-      ? { url: 'http://127.0.0.1:1' }
-      : { jdbcSource: { ...body.jdbcSource, hostname: '127.0.0.1', port: 1 } }
-    const answer = await owner.post(example.path).send({ ...body, ...nobody })
+    const answer = await owner.post(example.path).send({ ...body, ...unreachable(body) })
     expect([answer.status, answer.body.detail]).toEqual([422, expect.stringMatching(/127\.0\.0\.1|cannot read from/)])
   },
 )

@@ -56,6 +56,7 @@ const ofTheClient = [
   'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
   'ROLE_MANAGE_VARIABLE',
   'ROLE_MANAGE_SETTING',
+  'ROLE_SEE_AUDIT_LOG',
 ] as const
 
 beforeAll(async () => {
@@ -138,6 +139,7 @@ const good: Record<string, () => Promise<Good>> = {
   ...goodQuality(given),
   ...goodViews(given),
   ...goodWorkflows(() => ({ owner, withFile: make.pipelineWithFile })),
+  'audit.list': async () => ({ query: '?pageSize=5&filter=operation:like:create&order=at:asc' }),
   'deletedClients.list': async () => ({}),
   'deletedClients.erase': async () => ({ uid: await deletedClient(service) }),
 }

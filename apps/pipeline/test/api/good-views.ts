@@ -59,6 +59,10 @@ export function goodViews(scene: () => Scene) {
     'schemas.saveAll': async () => ({ body: [schemaBody(), schemaBody()] }),
     'schemas.tables': async () => ({ uid: scene().loaded.schema, query: '?pageSize=5' }),
     'schemas.table': async () => ({ uid: scene().loaded.schema }),
+    'schemas.describeTable': async () => ({
+      uid: scene().loaded.schema,
+      body: { description: 'What was loaded.', columns: [{ name: 'a', description: 'A number.' }] },
+    }),
     'schemas.columns': async () => ({ uid: scene().loaded.schema }),
     'schemas.tableData': async () => ({ uid: scene().loaded.schema, query: '?pageSize=10' }),
     'tables.list': async () => ({ query: '?query=a&page=1' }),

@@ -5,22 +5,11 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import { sql } from 'kysely'
 import type { Person } from '../join-identity.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { seededRandom } from './seeded-random.ts'
 import { type Open, sharedResources } from './shared-resources.ts'
 import { viewBody } from './view-fixtures.ts'
 
-/** mulberry32: the same grants on every machine. */
-function numbers(seed: number) {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
-const random = numbers(20_261_121)
-const oneOf = <T>(from: readonly T[]): T => from[random(from.length)]!
-const some = <T>(from: readonly T[]): T[] => from.filter(() => random(3) === 0)
+const { random, oneOf, some } = seededRandom(20_261_121)
 
 /** Objects of each kind. */
 const drawn = drawCount({ short: 6, long: 40 })

@@ -6,7 +6,7 @@ import { createObjectStoreConnector, type StoreContext } from '../object-store/o
 import {
   encodeKey,
   parseSize,
-  type ListedPage,
+  type ListedFolder,
   parseObjectTime,
   createObjectStore,
   type ObjectStore,
@@ -20,7 +20,7 @@ import { type AzureConfig, createAzureProblem } from './azure-problems.ts'
 
 /** Reads files of Azure Blob Storage. */
 export const createAzureConnector = (context: StoreContext): Connector =>
-  createObjectStoreConnector(openContainer, context)
+  createObjectStoreConnector(openContainer, { containers: 'containers', objects: 'blobs' }, context)
 
 function openContainer({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
   const { blobStoreSource } = settings as Extract<SourceBody, { type: 'CLOUD_BLOB_STORAGE' }>
@@ -37,10 +37,10 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
 
   /** Throws a `SourceProblem` or `TransientError` for a status of 300 or above that is not in `expected`. */
   async function get(
-    { key, query = {}, headers = {}, expected = [] }: StoreRequest,
+    { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
   ): Promise<StoreResponse> {
-    const url = buildContainerUrl(config)
+    const url = buildContainerUrl(ofAccount ? { ...config, container: '' } : config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
@@ -48,29 +48,45 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     const response = await send(url, signHeaders(url, headers, config), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), host)
-    throw createAzureProblem(errorResponse, { config, host, ...(key !== undefined && { key }) })
+    throw createAzureProblem(errorResponse, { config, host, ofAccount, ...(key !== undefined && { key }) })
+  }
+
+  async function readPage(request: StoreRequest, next: string | undefined, signal: AbortSignal): Promise<XmlElement> {
+    const query = {
+      ...request.query,
+      comp: 'list',
+      maxresults: maxBlobsPerPage,
+      ...(next !== undefined && { marker: next }),
+    }
+    const response = await get({ ...request, query }, signal)
+    return parseXml((await response.text()).replace(/^\uFEFF/, ''), host)
+  }
+
+  async function list(prefix: string, next: string | undefined, signal: AbortSignal, folders = {}) {
+    const query = { restype: 'container', ...(prefix && { prefix }), ...folders }
+    return parseBlobList(await readPage({ query }, next, signal))
   }
 
   return createObjectStore({
     host,
     get,
-    async list(prefix, next, signal) {
-      const query = {
-        restype: 'container',
-        comp: 'list',
-        maxresults: maxBlobsPerPage,
-        ...(prefix && { prefix }),
-        ...(next !== undefined && { marker: next }),
-      }
-      const response = await get({ query }, signal)
-      return parseBlobList(parseXml((await response.text()).replace(/^\uFEFF/, ''), host))
+    list: (prefix, next, signal) => list(prefix, next, signal),
+    listFolder: (prefix, next, signal) => list(prefix, next, signal, { delimiter: '/' }),
+    async listContainers(next, signal) {
+      const page = await readPage({ ofAccount: true }, next, signal)
+      const containers = findChild(page, 'Containers')?.children ?? []
+      return { names: containers.map((one) => getChildText(one, 'Name')), next: findNextMarker(page) }
     },
     close: () => send[Symbol.asyncDispose](),
   })
 }
 
-function parseBlobList(page: XmlElement): ListedPage {
-  const blobs = findChild(page, 'Blobs')?.children.filter(({ name }) => name === 'Blob') ?? []
+function parseBlobList(page: XmlElement): ListedFolder {
+  const entries = findChild(page, 'Blobs')?.children ?? []
+  const blobs = entries.filter(({ name }) => name === 'Blob')
+  const folders = entries
+    .filter(({ name }) => name === 'BlobPrefix')
+    .map((folder) => decodeBlobName(findChild(folder, 'Name')))
   const objects = blobs.map((blob): StoredObject => {
     const properties = findChild(blob, 'Properties') ?? blob
     const etag = getChildText(properties, 'Etag')
@@ -82,8 +98,10 @@ function parseBlobList(page: XmlElement): ListedPage {
       lastModified: parseObjectTime(getChildText(properties, 'Last-Modified')),
     }
   })
-  return { objects, next: getChildText(page, 'NextMarker') || undefined }
+  return { objects, folders, next: findNextMarker(page) }
 }
+
+const findNextMarker = (page: XmlElement): string | undefined => getChildText(page, 'NextMarker') || undefined
 
 /** Decodes the name of a blob. Azure percent-encodes a name that XML cannot represent, and sets the attribute `Encoded` on its element. */
 function decodeBlobName(element: XmlElement | undefined): string {

@@ -17,12 +17,14 @@ interface AzureRequest {
   config: AzureConfig
   host: string
   key?: string
+  /** Whether the request was for the list of containers. */
+  ofAccount?: boolean
 }
 
 type AzureExplanation = [code: string, sentence: (request: AzureRequest) => string]
 
-const formatSubject = ({ key, config }: AzureRequest): string =>
-  key === undefined ? `container "${config.container}"` : `"${key}"`
+const formatSubject = ({ key, config, ofAccount }: AzureRequest): string =>
+  ofAccount ? 'the list of containers' : key === undefined ? `container "${config.container}"` : `"${key}"`
 
 const credentialsRejected: AzureExplanation = [
   'AUTHENTICATION_FAILED',
@@ -47,6 +49,13 @@ const accessDenied: AzureExplanation = [
     scene.config.sasToken === undefined
       ? `${scene.host} does not allow the Sluice server to read ${formatSubject(scene)}. Check the key and the network rules of the account.`
       : `The SAS token does not permit reading ${formatSubject(scene)}. Create one for containers and objects with the permissions to read and list.`,
+]
+const containerListDenied: AzureExplanation = [
+  'PERMISSION_DENIED',
+  ({ host, config }) =>
+    config.sasToken !== undefined
+      ? 'The SAS token does not permit listing the containers of the account. Enter the name of the container.'
+      : `${host} lists containers only with an account key. Enter the name of the container, or an account key.`,
 ]
 const blobMissing: AzureExplanation = [
   'OBJECT_MISSING',
@@ -94,8 +103,10 @@ export function createAzureProblem(response: StoreErrorResponse, scene: AzureReq
   const { status, code } = response
   const { config, host, key } = scene
   const isAnonymous = config.accountKey === undefined && config.sasToken === undefined
-  if (isAnonymous && (status === 404 || status === 403))
+  if (isAnonymous && !scene.ofAccount && (status === 404 || status === 403))
     return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](scene))
+  if (scene.ofAccount && config.accountKey === undefined && (status === 403 || status === 404))
+    return new SourceProblem(containerListDenied[0], containerListDenied[1](scene))
   const missing = status === 404 ? (key === undefined ? containerMissing : blobMissing) : undefined
   const explanation =
     (Object.hasOwn(explanationsByCode, code) ? explanationsByCode[code] : undefined) ??

@@ -1,4 +1,5 @@
 import { connectorTypes, containerAccess } from '@sluice/contracts'
+import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 import { assertObjectSettings } from '../object-store/object-store-settings.ts'
@@ -7,8 +8,15 @@ export const azureDefinition = defineConnectedSource({
   type: connectorTypes.azureBlobStorage,
   connectionField: 'blobStoreSource',
   secretFields: containerAccess.secrets,
-  assertConnection({ blobStoreSource: { endpoint } }) {
-    if (endpoint !== undefined) parseAddress('/blobStoreSource/endpoint', endpoint)
+  assertConnection: assertEndpoint,
+  assertLookup(source, kind) {
+    // The contract of a look-up requires neither.
+    const { account, container } = source.blobStoreSource as Partial<typeof source.blobStoreSource>
+    if (account === undefined)
+      throw new InvalidSetting('/blobStoreSource/account', 'Enter the name of the storage account.')
+    if (container === undefined && kind !== 'containers')
+      throw new InvalidSetting('/blobStoreSource/container', 'Enter the name of the container.')
+    assertEndpoint(source)
   },
   assertSettings: assertObjectSettings,
   assertSecrets: (_settings, secrets) =>
@@ -17,3 +25,9 @@ export const azureDefinition = defineConnectedSource({
   formatSourceName: ({ blobStoreSource: { account, container }, key }) =>
     `${account}/${container}/${key}`.slice(0, 255),
 })
+
+function assertEndpoint({
+  blobStoreSource: { endpoint },
+}: Pick<SourceOf<typeof connectorTypes.azureBlobStorage>, 'blobStoreSource'>): void {
+  if (endpoint !== undefined) parseAddress('/blobStoreSource/endpoint', endpoint)
+}

@@ -6,7 +6,7 @@ import type { HttpSession, HttpConnection, RequestToSign } from '../http-connect
 import { type SettingsOf, requireSecret } from '../http-connector/http-system-interface.ts'
 import { createPagingCheck } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
-import { assertAccessKey } from '../object-store/assert-access-key.ts'
+import { assertAccessKey } from '../settings/assert-access-key.ts'
 
 type LambdaFunction = SettingsOf<typeof connectorTypes.functionCall>['functionSource']
 

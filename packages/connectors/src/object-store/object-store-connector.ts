@@ -1,9 +1,9 @@
 import type { SourceBody } from '@sluice/contracts'
 import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
-import { backgroundRetry, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
+import { backgroundRetry, interactiveRetry, retry, type RetryPolicy } from '@sluice/http-client'
 import { columnsBefore } from '@sluice/row-stream'
-import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
+import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import { omitOwnColumns } from './combined-table.ts'
 import type { ObjectStore } from './object-store.ts'
 import { previewObjects } from './preview-objects.ts'
@@ -16,15 +16,25 @@ export interface StoreContext extends ConnectorContext {
   limits?: DownloadLimits
 }
 
+/** The names of the two kinds of options in the API. */
+interface StoreOptionKinds {
+  containers: string
+  objects: string
+}
+
 /** Idle timeouts in milliseconds: for runs, and for requests for which a user waits. */
 const backgroundIdleTimeoutMs = 60_000
 const interactiveIdleTimeoutMs = 12_000
 /** Timeout in milliseconds of the search for changed objects. */
 const incrementTimeoutMs = 60_000
 
+/** More options than this are not listed. */
+const maxOptions = 1_000
+
 /** Creates a connector that reads the files of a bucket or container. */
 export function createObjectStoreConnector(
   openStore: (request: ReadRequest, client: StoreClient) => ObjectStore,
+  optionKinds: StoreOptionKinds,
   { filesDirectory, allowed, retryPolicy: backgroundPolicy = backgroundRetry, limits }: StoreContext,
 ): Connector {
   const open = (request: ReadRequest, idleTimeoutMs: number) =>
@@ -70,6 +80,13 @@ export function createObjectStoreConnector(
       const { key } = createObjectsRequest(request)
       await selectObjects({ store, key, retryPolicy: interactiveRetry, enough: 1 }, signal)
     },
+    async listOptions(kind, request, signal) {
+      if (kind !== optionKinds.containers && kind !== optionKinds.objects) return undefined
+      await using store = open(request, interactiveIdleTimeoutMs)
+      return kind === optionKinds.containers
+        ? await listContainerOptions(store, request, signal)
+        : await listObjectOptions(store, request, signal)
+    },
     async preview(request, rows, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)
       const reading = readingOf(request, store, interactiveRetry)
@@ -90,4 +107,63 @@ function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const known = findRememberedDialect(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
+}
+
+/** Lists the buckets or containers of the account. */
+async function listContainerOptions(
+  store: ObjectStore,
+  { query = '' }: ReadRequest,
+  signal: AbortSignal,
+): Promise<SourceOption[]> {
+  const options: SourceOption[] = []
+  for await (const { names } of readPages((page) => store.listContainers(page, signal), signal))
+    if (collect(options, query, names.map(toContainerOption))) break
+  return options
+}
+
+/**
+ * Lists the folders and objects in the folder `within`, the folders first. `within` need not end with a slash: then it is the start of
+ * the keys. The id of an option is a valid `key` of a pipeline.
+ */
+async function listObjectOptions(
+  store: ObjectStore,
+  { query = '', within: prefix = '' }: ReadRequest,
+  signal: AbortSignal,
+): Promise<SourceOption[]> {
+  const options: SourceOption[] = []
+  for await (const { folders, objects } of readPages((page) => store.listFolder(prefix, page, signal), signal)) {
+    // Consoles create an empty object with the key of a folder.
+    const keys = objects.map(({ key }) => key).filter((key) => key !== prefix)
+    if (collect(options, query, [...folders, ...keys].map(toObjectOption))) break
+  }
+  const rank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
+  return options.toSorted((one, other) => rank(one) - rank(other))
+}
+
+/** Adds the options whose name contains the query. Returns whether there are enough. */
+function collect(options: SourceOption[], query: string, found: readonly SourceOption[]): boolean {
+  const wanted = query.toLowerCase()
+  options.push(...found.filter(({ name }) => name.toLowerCase().includes(wanted)))
+  options.splice(maxOptions)
+  return options.length === maxOptions
+}
+
+async function* readPages<Page extends { next: string | undefined }>(
+  read: (page: string | undefined) => Promise<Page>,
+  signal: AbortSignal,
+): AsyncGenerator<Page, void, void> {
+  let next: string | undefined
+  do {
+    const page = await retry(() => read(next), { policy: interactiveRetry, signal })
+    yield page
+    // A store that returns the same page again would cause an endless loop.
+    next = page.next === next ? undefined : page.next
+  } while (next)
+}
+
+const toContainerOption = (name: string): SourceOption => ({ id: name, code: name, name })
+
+function toObjectOption(key: string): SourceOption {
+  const name = /[^/]+\/?$/.exec(key)?.[0] ?? key
+  return { id: key, code: name, name }
 }

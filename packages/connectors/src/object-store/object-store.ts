@@ -33,6 +33,10 @@ export interface ObjectStore extends AsyncDisposable {
   find(key: string, signal: AbortSignal): Promise<StoredObject>
   /** Returns a page of the objects with keys that start with `prefix`, in the order of the store. */
   list(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
+  /** Returns a page of the objects and folders in one folder: those whose keys have no slash after `prefix`, except at the end. */
+  listFolder(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedFolder>
+  /** Returns a page of the names of the account's buckets or containers. */
+  listContainers(page: ListedPage['next'], signal: AbortSignal): Promise<ListedContainers>
   /** Returns the bytes from `from` to `to` of exactly this version of the object. */
   open(object: StoredObject, from: number, to: number, signal: AbortSignal): Promise<ObjectBytes>
 }
@@ -43,9 +47,22 @@ export interface ListedPage {
   next: string | undefined
 }
 
+export interface ListedFolder extends ListedPage {
+  /** The keys of folders, which end with a slash. */
+  folders: string[]
+}
+
+export interface ListedContainers {
+  names: string[]
+  /** The token of the next page. Undefined on the last page. */
+  next: string | undefined
+}
+
 export interface StoreRequest {
   /** The key of an object. Without a key, the request is for the bucket or container. */
   key?: string
+  /** Whether the request is for the account instead of one bucket or container. */
+  ofAccount?: boolean
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
   /** Error statuses that are returned to the caller instead of a thrown problem. */
@@ -57,13 +74,15 @@ interface StoreProtocol {
   /** Sends an authenticated request. Throws a problem for a status of 300 or above that is not in `expected`. */
   get(request: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
   list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
+  listFolder: ObjectStore['listFolder']
+  listContainers: ObjectStore['listContainers']
   close(): PromiseLike<void>
 }
 
-export function createObjectStore({ host, get, list, close }: StoreProtocol): ObjectStore {
+export function createObjectStore({ host, get, close, ...lists }: StoreProtocol): ObjectStore {
   return {
     host,
-    list,
+    ...lists,
 
     async find(key, signal) {
       // A GET of one byte replaces a HEAD request, because a HEAD response has no body with the reason of an error.

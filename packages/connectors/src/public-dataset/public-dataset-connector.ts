@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-connector/database-source.ts'
-import type { ReadRequest, Connector } from '../connector.ts'
+import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
 /** The location of a public dataset in the warehouse of the dataset catalog. */
@@ -23,6 +23,8 @@ export interface DatasetTable {
 export interface DatasetDatabase {
   /** Returns undefined if the dataset does not exist. `table` is absent until data is uploaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>
+  /** Lists datasets by name, at most a thousand: those whose key or name contains the text. */
+  list(text: string): Promise<SourceOption[]>
 }
 
 /** Creates a connector that reads tables of the dataset catalog with the login `read`, including their types and labels. */
@@ -50,6 +52,7 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
       for await (const feed of source.read(createDatabaseConfig(table), report, signal))
         yield restoreUploadLabels(feed, labels)
     },
+    listOptions: async (kind, { query = '' }) => (kind === 'public-datasets' ? datasets.list(query) : undefined),
     async testConnection(reading, signal) {
       await testDatabaseConnection(createDatabaseConfig(await tableOf(reading)), connectable, signal)
     },

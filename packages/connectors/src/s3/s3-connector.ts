@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
 import type { SourceBody } from '@sluice/contracts'
 import type { Connector, ReadRequest } from '../connector.ts'
-import { assertAccessKey } from '../object-store/assert-access-key.ts'
+import { assertAccessKey } from '../settings/assert-access-key.ts'
 import { createObjectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
 import {
   encodeKey,
   parseSize,
-  type ListedPage,
+  type ListedFolder,
   parseObjectTime,
   createObjectStore,
   type ObjectStore,
@@ -20,7 +20,8 @@ import { findChild, parseXml, getChildText, type XmlElement } from '../object-st
 import { type S3Config, createS3Problem } from './s3-problems.ts'
 
 /** Creates a connector that reads files of Amazon S3, or of a store with a compatible API. */
-export const createS3Connector = (context: StoreContext): Connector => createObjectStoreConnector(openBucket, context)
+export const createS3Connector = (context: StoreContext): Connector =>
+  createObjectStoreConnector(openBucket, { containers: 'buckets', objects: 'objects' }, context)
 
 function openBucket({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
   const { objectStoreSource } = settings as Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' }>
@@ -35,19 +36,19 @@ const maxKeysOfPage = '1000'
 
 function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   let region = config.region ?? defaultRegion
-  const { host } = buildBucketUrl(config, region)
+  const { host } = config.bucket === '' ? buildAccountUrl(config, region) : buildBucketUrl(config, region)
 
   /**
    * Throws a problem for a status of 300 or above that is not in `expected`. If no region is configured, sends the request
    * again once to the region that the store returns.
    */
   async function get(
-    { key, query = {}, headers = {}, expected = [] }: StoreRequest,
+    { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
     corrected = false,
   ): Promise<StoreResponse> {
     const requestedRegion = region
-    const url = buildBucketUrl(config, requestedRegion)
+    const url = ofAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
@@ -64,24 +65,39 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
       isRegion(errorResponse.region)
     ) {
       region = errorResponse.region
-      return get({ ...(key !== undefined && { key }), query, headers, expected }, signal, true)
+      return get({ ...(key !== undefined && { key }), ofAccount, query, headers, expected }, signal, true)
     }
-    throw createS3Problem(errorResponse, { config, host: url.host, ...(key !== undefined && { key }) })
+    throw createS3Problem(errorResponse, { config, host: url.host, ofAccount, ...(key !== undefined && { key }) })
+  }
+
+  async function list(
+    prefix: string,
+    next: string | undefined,
+    signal: AbortSignal,
+    folders: Record<string, string> = {},
+  ): Promise<ListedFolder> {
+    const query = {
+      'list-type': '2',
+      'encoding-type': 'url',
+      'max-keys': maxKeysOfPage,
+      prefix,
+      ...folders,
+      ...(next !== undefined && { 'continuation-token': next }),
+    }
+    const response = await get({ query }, signal)
+    return parseObjectList(parseXml(await response.text(), host))
   }
 
   return createObjectStore({
     host,
     get,
-    async list(prefix, next, signal) {
-      const query = {
-        'list-type': '2',
-        'encoding-type': 'url',
-        'max-keys': maxKeysOfPage,
-        prefix,
-        ...(next !== undefined && { 'continuation-token': next }),
-      }
-      const response = await get({ query }, signal)
-      return parseObjectList(parseXml(await response.text(), host))
+    list: (prefix, next, signal) => list(prefix, next, signal),
+    listFolder: (prefix, next, signal) => list(prefix, next, signal, { delimiter: '/' }),
+    async listContainers(_next, signal) {
+      // S3 lists all buckets of an account at once.
+      const response = await get({ ofAccount: true }, signal)
+      const buckets = findChild(parseXml(await response.text(), host), 'Buckets')?.children ?? []
+      return { names: buckets.map((bucket) => getChildText(bucket, 'Name')), next: undefined }
     },
     close: () => send[Symbol.asyncDispose](),
   })
@@ -90,21 +106,25 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
 /** Returns whether the text is a valid region name, because it becomes a part of a host name. */
 const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
 
-function parseObjectList(page: XmlElement): ListedPage {
+function parseObjectList(page: XmlElement): ListedFolder {
   const isEncoded = getChildText(page, 'EncodingType') === 'url'
+  const decode = (key: string) => (isEncoded ? decodeKey(key) : key)
   const objects = page.children
     .filter(({ name }) => name === 'Contents')
     .map((entry): StoredObject => {
       const key = getChildText(entry, 'Key')
       return {
-        key: isEncoded ? decodeKey(key) : key,
+        key: decode(key),
         size: parseSize(getChildText(entry, 'Size')),
         etag: getChildText(entry, 'ETag'),
         lastModified: parseObjectTime(getChildText(entry, 'LastModified')),
       }
     })
+  const folders = page.children
+    .filter(({ name }) => name === 'CommonPrefixes')
+    .map((entry) => decode(getChildText(entry, 'Prefix')))
   const isTruncated = getChildText(page, 'IsTruncated') === 'true'
-  return { objects, next: isTruncated ? findChild(page, 'NextContinuationToken')?.text : undefined }
+  return { objects, folders, next: isTruncated ? findChild(page, 'NextContinuationToken')?.text : undefined }
 }
 
 function decodeKey(key: string): string {
@@ -149,6 +169,14 @@ export function buildBucketUrl({ bucket, endpoint, pathStyle }: S3Config, region
   const folder = base.pathname.replace(/\/+$/, '')
   base.pathname = inPath ? `${folder}/${encodeURIComponent(bucket)}/` : `${folder}/`
   return base
+}
+
+/** Returns the URL of the account, which lists its buckets. */
+function buildAccountUrl({ endpoint }: S3Config, region: string): URL {
+  const url = new URL(endpoint ?? parseAmazonHost(region))
+  url.search = ''
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/`
+  return url
 }
 
 function parseAmazonHost(region: string): string {

@@ -20,12 +20,14 @@ interface S3Request {
   config: S3Config
   host: string
   key?: string
+  /** Whether the request was for the list of buckets. */
+  ofAccount?: boolean
 }
 
 type S3Explanation = [code: string, sentence: (scene: S3Request) => string]
 
-const formatSubject = ({ key, config }: S3Request): string =>
-  key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
+const formatSubject = ({ key, config, ofAccount }: S3Request): string =>
+  ofAccount ? 'the list of buckets' : key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
 
 const noKey: S3Explanation = [
   'AUTHENTICATION_FAILED',
@@ -41,6 +43,13 @@ const noPermission: S3Explanation = [
     scene.config.accessKey === undefined
       ? `Anonymous reads of ${formatSubject(scene)} are not allowed. Enter an access key and its secret key.`
       : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${formatSubject(scene)}, or it does not exist. Check the name, and allow the actions s3:GetObject and s3:ListBucket.`,
+]
+const noBucketList: S3Explanation = [
+  'PERMISSION_DENIED',
+  ({ config, host }) =>
+    config.accessKey === undefined
+      ? 'Buckets can only be listed with an access key. Enter the name of the bucket, or an access key and its secret key.'
+      : `${host} does not list buckets for this access key. Enter the name of the bucket, or allow the action s3:ListAllMyBuckets.`,
 ]
 const noObject: S3Explanation = [
   'OBJECT_MISSING',
@@ -80,10 +89,16 @@ const explanationByCode: Readonly<Record<string, S3Explanation>> = {
 
 const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: noPermission }
 
+/** Whether the error is about the access key itself. */
+const isKeyProblem = (code: string): boolean =>
+  Object.hasOwn(explanationByCode, code) && explanationByCode[code] !== noPermission
+
 /** Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store repeats them. */
 export function createS3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = scene
+  const refusedList = scene.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
+  if (refusedList) return new SourceProblem(noBucketList[0], noBucketList[1](scene))
   const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
   const explained =
     (Object.hasOwn(explanationByCode, code) ? explanationByCode[code] : undefined) ?? missing ?? byStatus[status]

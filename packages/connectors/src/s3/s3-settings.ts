@@ -1,5 +1,5 @@
 import { connectorTypes, bucketAccess } from '@sluice/contracts'
-import { InvalidSetting } from '../settings/connector-definition.ts'
+import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 import { assertObjectSettings } from '../object-store/object-store-settings.ts'
@@ -9,15 +9,8 @@ export const s3Definition = defineConnectedSource({
   type: connectorTypes.s3,
   connectionField: 'objectStoreSource',
   secretFields: bucketAccess.secrets,
-  assertConnection({ objectStoreSource: { bucket, endpoint } }) {
-    if (bucket === undefined) throw new InvalidSetting('/objectStoreSource/bucket', 'Enter the name of the bucket.')
-    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(bucket))
-      throw new InvalidSetting(
-        '/objectStoreSource/bucket',
-        'A bucket name consists of letters, digits, dots, underscores and hyphens.',
-      )
-    if (endpoint !== undefined) parseAddress('/objectStoreSource/endpoint', endpoint)
-  },
+  assertConnection,
+  assertLookup: (source, kind) => (kind === 'buckets' ? assertEndpoint(source) : assertConnection(source)),
   assertSettings: assertObjectSettings,
   assertSecrets: (_settings, secrets) => assertCredentialPair(secrets, 'objectStoreSource'),
   // The secret audience contains the endpoint and the region: keys are never sent, but another store could forward requests
@@ -26,3 +19,20 @@ export const s3Definition = defineConnectedSource({
     endpoint ?? (region?.includes('${') ? ['', region] : ''),
   formatSourceName: ({ objectStoreSource: { bucket }, key }) => `${bucket}/${key}`.slice(0, 255),
 })
+
+type S3Source = SourceOf<typeof connectorTypes.s3>
+
+function assertConnection(source: S3Source): void {
+  const { bucket } = source.objectStoreSource
+  if (bucket === undefined) throw new InvalidSetting('/objectStoreSource/bucket', 'Enter the name of the bucket.')
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(bucket))
+    throw new InvalidSetting(
+      '/objectStoreSource/bucket',
+      'A bucket name consists of letters, digits, dots, underscores and hyphens.',
+    )
+  assertEndpoint(source)
+}
+
+function assertEndpoint({ objectStoreSource: { endpoint } }: S3Source): void {
+  if (endpoint !== undefined) parseAddress('/objectStoreSource/endpoint', endpoint)
+}

@@ -19,7 +19,7 @@ type ConnectionField =
   | 'jdbcSource'
 
 interface ConnectedSource<Type extends KnownType>
-  extends Pick<ConnectorDefinition<Type, SourceOf<Type>>, 'assertSettings' | 'assertSecrets'> {
+  extends Pick<ConnectorDefinition<Type, SourceOf<Type>>, 'assertLookup' | 'assertSettings' | 'assertSecrets'> {
   type: Type
   /** The name of the field that contains the address and the credentials. */
   connectionField: Extract<keyof SourceOf<Type>, ConnectionField>
@@ -36,7 +36,7 @@ interface ConnectedSource<Type extends KnownType>
 export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
-  const { type, connectionField, secretFields, assertSettings, assertSecrets, formatSourceName } = source
+  const { type, connectionField, secretFields, assertLookup, assertSettings, assertSecrets, formatSourceName } = source
   const { own } = pipelineVariants.find((variant) => variant.type === type)!
   const connectionOf = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
   const urlOf = (body: SourceOf<Type>) => connectionOf(body)['url'] as string
@@ -53,11 +53,15 @@ export function defineConnectedSource<Type extends KnownType>(
     },
     getSettings(body) {
       const fields = Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]))
-      const connection = Object.entries(connectionOf(body)).filter(([name]) => !secretFields.includes(name))
+      const connection = Object.entries(connectionOf(body)).filter(
+        ([name]) => name !== 'secretStatus' && !secretFields.includes(name),
+      )
       return { ...fields, [connectionField]: Object.fromEntries(connection) } as SourceOf<Type>
     },
     getSecrets: (body) =>
       Object.fromEntries(secretFields.map((name) => [name, connectionOf(body)[name]])) as GivenSecrets,
+    secretFields: { object: connectionField, names: secretFields },
+    ...(assertLookup && { assertLookup }),
     ...(assertSecrets && { assertSecrets }),
     secretAudience: { pointer: `/${connectionField}`, of: getSecretAudience },
     getResponseFields: (settings) => settings as unknown as SourceFieldsOf<Type>,

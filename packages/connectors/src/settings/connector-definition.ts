@@ -34,6 +34,8 @@ export interface ConnectorDefinition<Type extends KnownType, Settings extends ob
   upload?: { name: string; mediaType: string }
   /** Throws `InvalidSetting` for an address that the API contract accepts although it is invalid. Absent for types without a connection. */
   assertConnection?(source: SourceOf<Type>): void
+  /** Validates the connection of a look-up, which may need less than a pipeline. Default: `assertConnection`. */
+  assertLookup?(source: SourceOf<Type>, kind: string): void
   /** Throws `InvalidSetting` for errors that the API contract cannot express. */
   assertSettings?(source: SourceOf<Type>): void
   /** Throws `InvalidSetting` for a reference to an object that does not exist. */
@@ -41,6 +43,8 @@ export interface ConnectorDefinition<Type extends KnownType, Settings extends ob
   /** Returns the fields of the request body to store, without secrets. */
   getSettings(source: SourceOf<Type>): Settings
   getSecrets?(source: SourceOf<Type>): GivenSecrets
+  /** The object of a body that contains the secrets, and their names. Absent for types without secrets. */
+  secretFields?: { object: string; names: readonly string[] }
   /** Throws `InvalidSetting` for an invalid combination of secrets. `secrets` contains both the stored and the new ones. */
   assertSecrets?(settings: Settings, secrets: SourceSecrets): void
   /**

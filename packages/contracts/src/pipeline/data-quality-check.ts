@@ -9,6 +9,7 @@ import {
   authorFields,
   defineRequestBody,
   namedFields,
+  permittedFields,
   requiredBecause,
   recordFields,
   translationsWith,
@@ -64,6 +65,7 @@ export const labelledFields = {
 export const labelledResponse = {
   ...recordFields,
   ...authorFields,
+  ...permittedFields,
   client: SingleLineText,
   ...labelledFields,
   labels: CheckLabelList,

@@ -3,11 +3,15 @@ import { ObjectAccess, AccessPart } from '../object-access.ts'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import {
   authorFields,
+  bodyOf,
   defineRequestBody,
+  ignoredSecretStatus,
   SingleLineText,
   namedAndDescribed,
+  permittedFields,
   requiredBecause,
   recordFields,
+  secretStatusField,
   LongText,
   Uid,
 } from '../field-types.ts'
@@ -72,6 +76,9 @@ const targetUrlField = requiredBecause(TargetUrl, 'it is the system that receive
 const apiTarget = { url: targetUrlField, username: Type.Optional(TargetUsername) }
 const apiTokenTarget = { url: targetUrlField }
 
+/** The names of the secrets of each kind of target. */
+export const targetSecrets = { apiTarget: ['password'], apiTokenTarget: ['authToken'] } as const
+
 const destinationFields = {
   ...namedAndDescribed,
   description: Type.Optional(LongText),
@@ -88,15 +95,21 @@ export const DestinationBody = defineContract(
       viewSource: Type.Object({ id: Uid }, { title: 'ViewReference', maxProperties: 200 }),
       /** The body contains either `apiTarget` or `apiTokenTarget`. */
       apiTarget: Type.Optional(
-        Type.Object(
-          { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], keptSecretFields)) },
-          { ...noUnknownFields, title: 'ApiTargetBody' },
+        Object.assign(
+          bodyOf(
+            { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], keptSecretFields)) },
+            ignoredSecretStatus,
+          ),
+          { title: 'ApiTargetBody' },
         ),
       ),
       apiTokenTarget: Type.Optional(
-        Type.Object(
-          { ...apiTokenTarget, authToken: Type.Optional(Type.Union([TargetToken, Type.Null()], keptSecretFields)) },
-          { ...noUnknownFields, title: 'ApiTokenTargetBody' },
+        Object.assign(
+          bodyOf(
+            { ...apiTokenTarget, authToken: Type.Optional(Type.Union([TargetToken, Type.Null()], keptSecretFields)) },
+            ignoredSecretStatus,
+          ),
+          { title: 'ApiTokenTargetBody' },
         ),
       ),
       access: Type.Optional(AccessPart),
@@ -119,14 +132,25 @@ export const Destination = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...destinationFields,
       ...scheduledResponse,
       type: Type.Enum([...destinationTypes]),
       viewSource: ReferencedView,
       importOptions: ImportOptions,
-      apiTarget: Type.Optional(Type.Object(apiTarget, { ...noUnknownFields, title: 'ApiTarget' })),
-      apiTokenTarget: Type.Optional(Type.Object(apiTokenTarget, { ...noUnknownFields, title: 'ApiTokenTarget' })),
+      apiTarget: Type.Optional(
+        Type.Object(
+          { ...apiTarget, secretStatus: secretStatusField(targetSecrets.apiTarget) },
+          { ...noUnknownFields, title: 'ApiTarget' },
+        ),
+      ),
+      apiTokenTarget: Type.Optional(
+        Type.Object(
+          { ...apiTokenTarget, secretStatus: secretStatusField(targetSecrets.apiTokenTarget) },
+          { ...noUnknownFields, title: 'ApiTokenTarget' },
+        ),
+      ),
       status: RunStatus,
       access: ObjectAccess,
       displayDescription: Type.Optional(LongText),

@@ -1,3 +1,4 @@
+import { auditSignatures } from './operations/audit.ts'
 import { dataPipelineSignatures } from './operations/data-pipelines.ts'
 import { dataQualityCheckGroupSignatures } from './operations/data-quality-check-groups.ts'
 import { dataQualityCheckSignatures } from './operations/data-quality-checks.ts'
@@ -26,4 +27,5 @@ export const pipelineOperations = {
   publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
   deletedClients: deletedClientSignatures,
+  audit: auditSignatures,
 }

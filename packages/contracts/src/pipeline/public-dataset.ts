@@ -4,6 +4,7 @@ import {
   defineRequestBody,
   SingleLineText,
   namedFields,
+  permittedFields,
   TagList,
   LongText,
   Timestamp,
@@ -100,6 +101,7 @@ export const PublicDataset = defineContract(
     {
       key: PublicDatasetKey,
       lastUpdated: Timestamp,
+      ...permittedFields,
       ...datasetFields,
       tags: TagList,
       tagString: Type.Optional(LongText),

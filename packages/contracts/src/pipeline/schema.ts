@@ -7,6 +7,7 @@ import {
   NonNegativeInteger,
   SingleLineText,
   namedAndDescribed,
+  permittedFields,
   recordFields,
   TagList,
   LongText,
@@ -44,6 +45,7 @@ export const Schema = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...schemaFields,
       schemaName: SingleLineText,

@@ -2,9 +2,13 @@ import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { SingleLineText } from '../field-types.ts'
 import { databaseQuery } from './data-pipeline/database-query.ts'
+import { bucketAccess, containerAccess } from './data-pipeline/sources/object-stores.ts'
 import { functionAccess } from './data-pipeline/sources/function.ts'
 import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
+
+/** Characters of the longest id: the key of an object. */
+export const maxKeyLength = 1024
 
 /** The connection to a source for a look-up. The type of the source determines the required fields. */
 export const SourceLookupBody = defineContract(
@@ -13,13 +17,17 @@ export const SourceLookupBody = defineContract(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
       functionSource: Type.Optional(functionAccess.given),
+      objectStoreSource: Type.Optional(bucketAccess.given),
+      blobStoreSource: Type.Optional({ ...Type.Partial(containerAccess.given), title: 'BlobStoreLookupBody' }),
       /** Fields of an HTTP system with a token. */
       spreadsheetSource: Type.Optional(spreadsheetAccess.given),
       /** Fields for HTTP systems. */
       ...TargetLookupBody.properties,
       within: Type.Optional({
         ...SingleLineText,
-        description: 'The parent of nested options, such as the project of forms. Absent for a saved pipeline.',
+        maxLength: maxKeyLength,
+        description:
+          'The parent of nested options, such as the project of forms or the folder of objects. If it is absent, it is the one in the settings of a saved pipeline, or the root.',
       }),
     },
     noUnknownFields,
@@ -32,7 +40,7 @@ export const LookedUp = defineContract(
   'LookedUp',
   Type.Object(
     {
-      id: Type.String({ maxLength: 600 }),
+      id: Type.String({ maxLength: maxKeyLength }),
       code: Type.String({ maxLength: 300 }),
       name: Type.String({ maxLength: 300 }),
     },

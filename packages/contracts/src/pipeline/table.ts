@@ -11,7 +11,9 @@ import {
   NonNegativeInteger,
 } from '../field-types.ts'
 
-const columnLimit = { maxItems: 1600 }
+export const columnLimit = { maxItems: 1600 }
+
+export const ColumnDescription = Type.String({ maxLength: 1_000 })
 
 export const ForeignKey = defineContract(
   'ForeignKey',
@@ -32,6 +34,10 @@ export const Column = defineContract(
     {
       label: SingleLineText,
       name: SingleLineText,
+      description: Type.Optional({
+        ...ColumnDescription,
+        description: 'The text that a user has written about the column. It stays when the table is loaded again.',
+      }),
       tableAlias: Type.Optional({
         ...SingleLineText,
         description: 'The alias of the table in valueExpression: the name of the table. Absent in query results.',
@@ -78,7 +84,10 @@ const tableFields = {
   schema: SingleLineText,
   name: SingleLineText,
   displayName: Type.Optional(SingleLineText),
-  description: Type.Optional(LongText),
+  description: Type.Optional({
+    ...LongText,
+    description: 'The text that a user has written about the table; otherwise the description of its pipeline or view.',
+  }),
   /** Bytes on disk. */
   size: NonNegativeInteger,
   rowCount: NonNegativeInteger,

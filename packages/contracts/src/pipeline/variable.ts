@@ -1,6 +1,14 @@
 import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type Contract, type TypeOf } from '../contract.ts'
-import { authorFields, defineRequestBody, SingleLineText, namedAndDescribed, recordFields } from '../field-types.ts'
+import {
+  authorFields,
+  defineRequestBody,
+  SingleLineText,
+  namedAndDescribed,
+  permittedFields,
+  recordFields,
+  secretStatusField,
+} from '../field-types.ts'
 
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 
@@ -30,7 +38,7 @@ export const VariableBody = defineContract(
           'If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured.',
       }),
     },
-    ['client'],
+    ['client', 'secretStatus'],
   ),
 )
 export type VariableBody = TypeOf<typeof VariableBody>
@@ -50,9 +58,14 @@ export const Variable = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...variableFields,
       value: Type.Optional({ ...VariableValue, description: 'Absent if the variable is secured.' }),
+      secretStatus: Type.Optional({
+        ...secretStatusField(['value']),
+        description: 'Whether and since when the value of a secured variable is stored.',
+      }),
     },
     noUnknownFields,
   ),

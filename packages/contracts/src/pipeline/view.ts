@@ -8,6 +8,7 @@ import {
   SingleLineText,
   UrlOrEmpty,
   namedAndDescribed,
+  permittedFields,
   recordFields,
   TagList,
   LongText,
@@ -122,6 +123,7 @@ export const View = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...viewFields,
       ...scheduledResponse,

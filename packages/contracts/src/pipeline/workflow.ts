@@ -7,6 +7,7 @@ import {
   bodyOf,
   SingleLineText,
   namedAndDescribed,
+  permittedFields,
   recordFields,
   LongText,
   Timestamp,
@@ -148,6 +149,7 @@ export const Workflow = defineContract(
     {
       ...recordFields,
       ...authorFields,
+      ...permittedFields,
       client: SingleLineText,
       ...workflowFields,
       ...scheduledResponse,

@@ -56,10 +56,22 @@ function walk(schema: Json, at: string, side: Side): string[] {
   )
     broken.push(`${at}: an open object`)
   for (const [name, part] of Object.entries<Json>(schema.properties ?? {})) {
+    if (name === 'secretStatus' && !part.readOnly) {
+      broken.push(...brokenSecretStatus(part, `${at}/${name}`))
+      continue
+    }
     if (!side.request && !side.secrets && secretName.test(name))
       broken.push(`${at}/${name}: a response with a secret's name`)
     broken.push(...walk(part, `${at}/${name}`, side))
   }
   for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) broken.push(...walk(schema[key], `${at}/${key}`, side))
   return broken
+}
+
+/** The fields of `secretStatus` have the names of secrets, and must not have values of them. */
+function brokenSecretStatus(schema: Json, at: string): string[] {
+  const allowed = (part: Json) => part.title === 'SecretStatus' && part.additionalProperties === false
+  const isClosed = schema.additionalProperties === false
+  const others = Object.entries<Json>(schema.properties).filter(([, part]) => !allowed(part))
+  return isClosed && others.length === 0 ? [] : [`${at}: the status of a secret has other fields`]
 }

@@ -1,11 +1,17 @@
 import { sql, type Kysely } from 'kysely'
 import { hasRole, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
-import { createRecordRepository, type Properties } from '@sluice/records'
+import {
+  buildTabularResult,
+  createRecordRepository,
+  type Properties,
+  type ReportColumn,
+  type ReportPager,
+} from '@sluice/records'
 import { splitRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { userRecords, chooseUserRecords } from '../users/records.ts'
-import { readScopeName, buildTabularResult, type ReportPager, type ReportColumn } from './tabular-result.ts'
+import { readScopeName } from './scope-name.ts'
 
 interface UserAccessColumns {
   lastSignIn: Date | null

@@ -1,7 +1,7 @@
 import { type DataQuery, pipelineOperations, type QueryResult, type Table } from '@sluice/contracts'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
-import { presentTable, tableLabelsOf } from '../table-responses.ts'
+import { describedLabels, presentTable, tableLabelsOf } from '../table-responses.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, loadedPipelines } from './records.ts'
@@ -10,14 +10,14 @@ type LoadedTableRequest<Query> = OperationInput<PipelineContext, '/data-pipeline
 
 export async function readLoadedTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { pipeline, table } = await requireLoadedTable(input)
-  return presentTable(table, tableLabelsOf(pipeline))
+  return presentTable(table, await describedLabels(input.db, pipeline, table))
 }
 
 /** Reads a page of the loaded rows, in the order in which they were loaded, or all of them as a file. */
 export const readLoadedRows = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
   answerRows(pipelineOperations.dataPipelines.data.id, input, async () => {
     const { pipeline, ...found } = await requireLoadedTable(input)
-    return { ...found, labels: tableLabelsOf(pipeline), object: pipeline.uid }
+    return { ...found, labels: await describedLabels(input.db, pipeline, found.table), object: pipeline.uid }
   })
 
 /** Reads the staging table: rows of the current run, or of a failed run for diagnosis. */

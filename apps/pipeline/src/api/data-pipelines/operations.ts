@@ -7,13 +7,14 @@ import {
   type PageQuery,
   type ResultEnvelope,
   type RunBody,
+  type Table,
   pipelineOperations,
 } from '@sluice/contracts'
 import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
 import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
-import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
@@ -29,7 +30,7 @@ import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
 import { listLogs } from '../../runs/read-runs.ts'
 import { presentLogEntry } from '../runs/run-responses.ts'
-import { presentTable, tableLabelsOf } from '../table-responses.ts'
+import { describedLabels, presentTable } from '../table-responses.ts'
 import type { DB } from '../../database.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { resultEnvelope } from '../result-envelope.ts'
@@ -99,18 +100,25 @@ async function readPipeline(
   const row = await dataPipelines.read(db, caller, params.uid)
   const [{ body, headers }, loaded, staging] = await Promise.all([
     dataPipelines.answer(row, input),
-    undefinedIfSlow(findLoadedTable(input, row).catch(() => undefined)),
+    undefinedIfSlow(readLoadedTableOf(input, row).catch(() => undefined)),
     undefinedIfSlow(findStagingTableOf(input, row).catch(() => undefined)),
   ])
-  const mainTableAsTable = loaded && presentTable(loaded.table, tableLabelsOf(row))
   return new JsonResponse(
     {
       ...body,
+      dataDownload: loaded ? loaded.table !== undefined : body.dataDownload,
       dataWarehouseTarget: { ...body.dataWarehouseTarget, stagingTableName: staging?.name },
-      status: { ...body.status, mainTableAsTable },
+      status: { ...body.status, mainTableAsTable: loaded?.table },
     },
     headers,
   )
+}
+
+/** Returns an object without `table` if the pipeline has no loaded table. */
+async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): Promise<{ table?: Table }> {
+  const found = await findLoadedTable(input, row)
+  if (!found) return {}
+  return { table: presentTable(found.table, await describedLabels(input.db, row, found.table)) }
 }
 
 async function undefinedIfSlow<T>(work: Promise<T>): Promise<T | undefined> {

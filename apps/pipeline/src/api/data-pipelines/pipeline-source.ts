@@ -2,6 +2,7 @@ import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { type Caller, type OperationInput, Problem, problems } from '@sluice/http-server'
 import { sealSourceSecrets, type SecretAddress, type SentSecrets, unsealSource } from '../../secrets/sealed-secrets.ts'
+import { mergeSecretTimes } from '../../secrets/secret-status.ts'
 import { createSecretAddress, isSameAddress } from '../../variables/assert-secret-address.ts'
 import { definedSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
@@ -16,8 +17,8 @@ import { createRedactor } from '../../quality-checks/redact-variables.ts'
 import { throwIfSourceProblem, translateDatabaseError } from '../../problems/translate-errors.ts'
 
 /**
- * Returns the columns of a source: its settings in plain text, and its secrets sealed with the address that they are given for.
- * `variables` is called only for a source with secrets whose address has variables.
+ * Returns the columns of a source: its settings in plain text, its secrets sealed with the address that they are given for, and when
+ * each secret was sent. `variables` is called only for a source with secrets whose address has variables.
  */
 export async function sourceColumns(
   body: DataPipelineBody,
@@ -25,7 +26,7 @@ export async function sourceColumns(
   current: DataPipelineRow | undefined,
   ring: KeyRing,
   variables: () => Promise<ReadonlyMap<string, string>>,
-): Promise<{ settings: string; source_secrets: string | null }> {
+): Promise<{ settings: string; source_secrets: string | null; secret_times: string }> {
   const definition = getDefinition(body.type)
   const settings = definition.getSettings(body)
   const given = definition.getSecrets?.(body) ?? {}
@@ -36,7 +37,11 @@ export async function sourceColumns(
     ? mergeSourceSecrets(definition, stored, settings, given, ring, { now })
     : { secrets: definedSecrets(given) }
   definition.assertSecrets?.(settings, secrets)
-  return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring, now) }
+  return {
+    settings: JSON.stringify(settings),
+    source_secrets: sealSourceSecrets(uid, secrets, ring, now),
+    secret_times: JSON.stringify(mergeSecretTimes(secrets, given, current?.secret_times)),
+  }
 }
 
 interface AddressChange {

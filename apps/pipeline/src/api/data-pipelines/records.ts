@@ -6,6 +6,7 @@ import {
   type TableSummary,
   type UploadedFile,
   hasRole,
+  pipelineOperations,
   pipelineTypes,
   runTriggers,
   connectorNames,
@@ -15,6 +16,7 @@ import {
   type RecordKind,
   type RefinedRow,
   type SharedColumns,
+  type WithoutMay,
   accessOf,
   matchesLineOf,
   createRecordRepository,
@@ -23,7 +25,10 @@ import {
 import type { Caller } from '@sluice/http-server'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../record-fields.ts'
+import type { KeyRing } from '@sluice/database'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
+import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
+import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
@@ -33,10 +38,16 @@ import { progressOf } from '../../runs/read-runs.ts'
 import { bytesToMegabytes } from '../table-responses.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 
-export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
+export type DataPipelineRow = RefinedRow<
+  Selectable<DataPipelines>,
+  SharedColumns & { tags: string[]; secret_times: SecretTimes | null }
+>
 
-async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
-  const { identity, request } = context
+async function presentDataPipelines(
+  rows: DataPipelineRow[],
+  context: RequestContext,
+): Promise<WithoutMay<DataPipeline>[]> {
+  const { identity, request, keyRing } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     lookUpAuthors(rows, identity),
     schemasOf(rows, context),
@@ -50,10 +61,11 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
     const schema = schemas.get(row.schema_id)!
     const file = files.get(row.id)
     const definition = getDefinition(row.type)
+    const status = statuses(row, schema.schemaName)
     const pipeline = {
       ...recordedFields(row, request.locales),
       ...authors(row),
-      ...definition.getResponseFields(row.settings),
+      ...sourceFields(row, keyRing),
       type: row.type,
       typeName: connectorNames[row.type as PipelineType],
       typeKey: row.type.toLowerCase(),
@@ -65,7 +77,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       ...scheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
-      dataDownload: true,
+      dataDownload: status.lastRunSuccess !== undefined,
       transformation: row.transformation as DataPipeline['transformation'],
       schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
@@ -76,11 +88,21 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       dataPipelineSourceName: file?.name ?? definition.formatSourceName?.(row.settings),
       ...(file && { file }),
       ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
-      status: statuses(row, schema.schemaName),
+      status,
     }
     // `type` determines the variant of the union.
-    return pipeline as DataPipeline
+    return pipeline as WithoutMay<DataPipeline>
   })
+}
+
+/** Returns the fields of the source, with the status of its secrets in the object that has them in a body. */
+function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
+  const { getResponseFields, secretFields } = getDefinition(row.type)
+  const fields: Record<string, unknown> = { ...getResponseFields(row.settings) }
+  if (!secretFields) return fields
+  const { object, names } = secretFields
+  const secretStatus = presentSecretStatus(names, row.secret_times, () => unsealSourceSecrets(row, keyRing))
+  return { ...fields, [object]: { ...(fields[object] as object), secretStatus } }
 }
 
 async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {
@@ -163,13 +185,17 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
   matches: (like) => matchesLineOf(searchText, like),
   changes: { table: 'record_changes', kind: 'data_pipelines' },
   scope: visibleTo,
+  signatures: pipelineOperations.dataPipelines,
   present: presentDataPipelines,
 }
 
 export const dataPipelines = createRecordRepository(pipelineRecordKind)
 
 /** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
-export const loadedPipelines = createRecordRepository({ ...pipelineRecordKind, scope: loadedDataScope })
+export const loadedPipelines = createRecordRepository<DataPipelineRow, DataPipeline, RequestContext>({
+  ...pipelineRecordKind,
+  scope: loadedDataScope,
+})
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
   const all = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')

@@ -1,10 +1,17 @@
-import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
+import {
+  connectorTypes,
+  maxKeyLength,
+  pipelineVariants,
+  type LookedUp,
+  type SourceBody,
+  type SourceLookupBody,
+} from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, readSavedSource, withVariables } from './pipeline-source.ts'
 import { definedSecrets } from '../merge-secrets.ts'
-import { findDefinition } from '@sluice/connectors/registry/connector-definitions'
+import { type AnyDefinition, findDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { requestSlots } from '../concurrency-limits.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 
@@ -26,7 +33,7 @@ export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const found = findDefinition(type)
   if (!found?.assertConnection) throw problems.notFound('look-up')
   const body = buildSourceBody(type, input.body)
-  found.assertConnection(body)
+  assertLookup(found, body, kind)
   return listChoices(input, kind, {
     type,
     settings: found.getSettings(body),
@@ -43,12 +50,14 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   if (!definition?.assertConnection) throw problems.notFound('look-up')
   const source = mergeIntoStored(row, body)
   if (!source) return listChoices(input, params.kind, await readSavedSource(input, row))
-  definition.assertConnection(source)
+  assertLookup(definition, source, params.kind)
   const settings = definition.getSettings(source)
   const given = definition.getSecrets?.(source) ?? {}
   // Values of the body override stored ones.
   const typed = definedSecrets(given)
-  const pointer = (body.jdbcSource ?? body.functionSource ?? body.spreadsheetSource) ? undefined : '/url'
+  const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
+  const isNested = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
+  const pointer = isNested ? undefined : '/url'
   const sent =
     Object.keys(typed).length > 0
       ? { secrets: typed }
@@ -56,24 +65,42 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   return listChoices(input, params.kind, { type: row.type, settings, ...sent, input: {} })
 }
 
+function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source: SourceBody, kind: string): void {
+  if (assertLookup) assertLookup(source as never, kind)
+  else assertConnection?.(source as never)
+}
+
 /** Merges the body into the stored source; undefined for an empty body. */
 function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
   const { query: _, within: __, ...typed } = body
   if (Object.keys(typed).length === 0) return undefined
-  const stored = settings as { apiSource?: { url: string }; spreadsheetSource?: { url: string } }
+  const stored = settings as Partial<Record<MergedField, { url?: string }>> & { spreadsheetSource?: { url: string } }
   const url = typed.url ?? (stored.apiSource ?? stored.spreadsheetSource)?.url
   const source = buildSourceBody(type, { ...typed, ...(url !== undefined && { url }) })
-  const apiSource = 'apiSource' in source && { apiSource: { ...stored.apiSource, ...source.apiSource } }
-  return { ...stored, ...source, ...apiSource } as SourceBody
+  const merged = mergedFields
+    .filter((field) => field in source)
+    .map((field) => [field, { ...stored[field], ...(source as Partial<Record<MergedField, object>>)[field] }])
+  return { ...stored, ...source, ...Object.fromEntries(merged) } as SourceBody
 }
+
+/** The connections whose absent fields have the stored values. */
+const mergedFields = ['apiSource', 'objectStoreSource', 'blobStoreSource'] as const
+type MergedField = (typeof mergedFields)[number]
 
 /** Returns a source body with the address and credentials only. */
 function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
-  const { jdbcSource, functionSource, spreadsheetSource, query: _, within: __, ...flat } = body
+  const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, ...rest } = body
+  const { query: _, within: __, ...flat } = rest
+  if (type === connectorTypes.publicDataset) return { type } as SourceBody
   const own: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (own.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Set the address of the database and the credentials.')
     return { type, jdbcSource } as SourceBody
+  }
+  for (const [field, store] of Object.entries({ objectStoreSource, blobStoreSource })) {
+    if (!own.includes(field)) continue
+    if (!store) throw problems.refused(`/${field}`, 'Set the account, bucket or container, and the credentials.')
+    return { type, [field]: store } as SourceBody
   }
   // Look-ups accept the nested form of pipelines, and a flat form.
   const given = {
@@ -109,5 +136,9 @@ async function listChoices(
   return found
     .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(wanted)))
     .slice(0, maxResults)
-    .map(({ id, code, name }) => ({ id: id.slice(0, 600), code: code.slice(0, 300), name: name.slice(0, 300) }))
+    .map(({ id, code, name }) => ({
+      id: id.slice(0, maxKeyLength),
+      code: code.slice(0, 300),
+      name: name.slice(0, 300),
+    }))
 }

@@ -1,11 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import { type DataQualityCheckGroup, type ReferencedCheck, hasRole } from '@sluice/contracts'
-import { type RefinedRow, createRecordRepository, visibleTo } from '@sluice/records'
+import { type DataQualityCheckGroup, type ReferencedCheck, hasRole, pipelineOperations } from '@sluice/contracts'
+import { type RefinedRow, type WithoutMay, createRecordRepository, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled-columns.ts'
 import type { RequestContext } from '../operation-context.ts'
-import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
+import { type CheckRow, dataQualityChecks } from '../data-quality-checks/records.ts'
 
 export type GroupRow = RefinedRow<Selectable<DataQualityCheckGroups>, LabelledColumns>
 
@@ -20,10 +20,11 @@ export const dataQualityCheckGroups = createRecordRepository<GroupRow, DataQuali
   },
   matches: (like) => sql`(r.name ilike ${like} or r.short_name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.dataQualityCheckGroups,
   present: presentGroups,
 })
 
-async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<DataQualityCheckGroup[]> {
+async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<WithoutMay<DataQualityCheckGroup>[]> {
   const [authors, checks] = await Promise.all([lookUpAuthors(rows, context.identity), checksOfGroups(rows, context)])
   return rows.map((row) => ({
     ...labelledFields(row, context.request.locales),
@@ -53,7 +54,7 @@ async function checksOfGroups(
     .$castTo<CheckRow & { shown: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
-  const whole = await presentChecks(found, context)
+  const whole = await dataQualityChecks.present(found, context)
   const checks = new Map(
     found.map(({ id, shown }, index): [number, ReferencedCheck] => {
       const { id: uid, name } = whole[index]!

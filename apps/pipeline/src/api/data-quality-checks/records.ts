@@ -1,6 +1,6 @@
 import { sql, type Selectable } from 'kysely'
-import type { DataQualityCheck } from '@sluice/contracts'
-import { createRecordRepository, visibleTo, type RefinedRow } from '@sluice/records'
+import { type DataQualityCheck, pipelineOperations } from '@sluice/contracts'
+import { createRecordRepository, visibleTo, type RefinedRow, type WithoutMay } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled-columns.ts'
@@ -21,13 +21,14 @@ export const dataQualityChecks = createRecordRepository<CheckRow, DataQualityChe
   },
   matches: (like) => sql`(r.name ilike ${like} or r.code ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.dataQualityChecks,
   present: presentChecks,
 })
 
-export async function presentChecks(
+async function presentChecks(
   rows: CheckRow[],
   { identity, request }: RequestContext,
-): Promise<DataQualityCheck[]> {
+): Promise<WithoutMay<DataQualityCheck>[]> {
   const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     ...labelledFields(row, request.locales),

@@ -1,21 +1,41 @@
 import { type Selectable, sql } from 'kysely'
-import { type Destination, type ReferencedView, destinationTypes, hasRole, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
+import {
+  type Destination,
+  type ReferencedView,
+  destinationTypes,
+  hasRole,
+  pipelineOperations,
+  runTriggers,
+  targetSecrets,
+} from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  accessOf,
+  createRecordRepository,
+  visibleTo,
+} from '@sluice/records'
+import type { KeyRing } from '@sluice/database'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
-import type { ImportOptions, TargetSettings } from '../../destinations/push-target.ts'
+import { type ImportOptions, type TargetSettings, unsealTargetSecrets } from '../../destinations/push-target.ts'
+import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
-import { type ViewRow, presentViews } from '../views/records.ts'
+import { type ViewRow, viewRecords } from '../views/records.ts'
 
 export type DestinationRow = RefinedRow<
   Selectable<Destinations>,
-  SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
+  SharedColumns & { settings: TargetSettings; import_options: ImportOptions; secret_times: SecretTimes | null }
 >
 
-async function presentDestinations(rows: DestinationRow[], context: RequestContext): Promise<Destination[]> {
-  const { db, identity, request } = context
+async function presentDestinations(
+  rows: DestinationRow[],
+  context: RequestContext,
+): Promise<WithoutMay<Destination>[]> {
+  const { db, identity, request, keyRing } = context
   const [authors, views, statusOf, zone] = await Promise.all([
     lookUpAuthors(rows, identity),
     viewsOf(rows, context),
@@ -34,11 +54,21 @@ async function presentDestinations(rows: DestinationRow[], context: RequestConte
       type: row.type as Destination['type'],
       viewSource: views.get(row.view_id)!,
       importOptions: row.import_options,
-      ...row.settings,
+      ...targetFields(row, keyRing),
       status: statusOf(row.id).status,
       access: accessOf(row),
     }
   })
+}
+
+/** Returns the target with the status of its secret. */
+function targetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 'apiTarget' | 'apiTokenTarget'> {
+  const { settings, secret_times } = row
+  const statusOf = (names: readonly string[]) =>
+    presentSecretStatus(names, secret_times, () => unsealTargetSecrets(row, keyRing))
+  return 'apiTarget' in settings
+    ? { apiTarget: { ...settings.apiTarget, secretStatus: statusOf(targetSecrets.apiTarget) } }
+    : { apiTokenTarget: { ...settings.apiTokenTarget, secretStatus: statusOf(targetSecrets.apiTokenTarget) } }
 }
 
 /** Returns the views of these destinations. A view that the caller may not see has only its name. */
@@ -53,7 +83,7 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const whole = found.filter(({ shown }) => maySee && shown)
-  const presented = await presentViews(whole, context)
+  const presented = await viewRecords.present(whole, context)
   return new Map([
     ...found.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
     ...whole.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
@@ -73,5 +103,6 @@ export const destinationRecords = createRecordRepository<DestinationRow, Destina
   },
   matches: (like) => sql`(r.name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.destinations,
   present: presentDestinations,
 })

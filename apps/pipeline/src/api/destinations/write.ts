@@ -16,6 +16,7 @@ import {
   isSameTarget,
   sealTargetSecrets,
 } from '../../destinations/push-target.ts'
+import { mergeSecretTimes } from '../../secrets/secret-status.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
@@ -76,13 +77,13 @@ async function chooseView(
   return found.id
 }
 
-/** Returns the columns of a target: its address in plain text, its secrets sealed. */
+/** Returns the columns of a target: its address in plain text, its secrets sealed, and when each secret was sent. */
 function targetColumns(
   body: DestinationBody,
   uid: string,
   current: DestinationRow | undefined,
   ring: KeyRing,
-): { settings: string; target_secrets: string | null } {
+): { settings: string; target_secrets: string | null; secret_times: string } {
   const { settings, given, pointer } = parseTargetBody(body)
   const kept = current && Object.values(given).includes(undefined)
   const secrets = kept
@@ -92,7 +93,11 @@ function targetColumns(
         addressChange: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
     : definedSecrets(given)
-  return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
+  return {
+    settings: JSON.stringify(settings),
+    target_secrets: sealTargetSecrets(uid, secrets, ring),
+    secret_times: JSON.stringify(mergeSecretTimes(secrets, given, current?.secret_times)),
+  }
 }
 
 function changesAddress(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {

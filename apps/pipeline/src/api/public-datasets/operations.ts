@@ -1,10 +1,10 @@
-import { hasRole, pipelineOperations, searchOf } from '@sluice/contracts'
+import { pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
-import { type RequestContext, definePipelineOperation } from '../operation-context.ts'
+import { definePipelineOperation } from '../operation-context.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
 import { tableLabelsOf } from '../table-responses.ts'
-import { answerDataset, findDatasetTable, publicDatasets, readDatasetUid } from './records.ts'
+import { answerDataset, findDatasetTable, mayPublish, publicDatasets, readDatasetUid } from './records.ts'
 
 const { publicDatasets: signatures } = pipelineOperations
 
@@ -44,24 +44,10 @@ export const publicDatasetOperations = {
   ),
 }
 
-/**
- * Throws 403 unless the organisation has the domain PUBLIC_DATASET_CATALOG or the caller is a super admin. A role is not enough, because
- * publishing reaches every organisation.
- */
-async function assertMayPublish({
-  db,
-  caller,
-  identity,
-}: Pick<RequestContext, 'db' | 'caller' | 'identity'>): Promise<void> {
-  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return
-  if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return
-  const before = await db
-    .selectFrom('dataset_publishers')
-    .select('client')
-    .where('client', '=', caller.client)
-    .executeTakeFirst()
-  if (!before)
-    throw problems.forbidden(
-      'Only organisations with `domain` PUBLIC_DATASET_CATALOG may publish datasets. Ask a super admin to set `domain` of your organisation.',
-    )
+/** Throws 403 unless the caller may publish. */
+async function assertMayPublish(context: Parameters<typeof mayPublish>[0]): Promise<void> {
+  if (await mayPublish(context)) return
+  throw problems.forbidden(
+    'Only organisations with `domain` PUBLIC_DATASET_CATALOG may publish datasets. Ask a super admin to set `domain` of your organisation.',
+  )
 }

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
+import { type PublicDataset, type PublicDatasetStatus, hasRole, pipelineOperations } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
-import { type RecordKind, type RefinedRow, createRecordRepository } from '@sluice/records'
+import { type RecordKind, type RefinedRow, type WithoutMay, createRecordRepository } from '@sluice/records'
 import type { DB, PublicDatasets } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { recordedProperties, tagsColumn } from '../record-fields.ts'
@@ -17,7 +17,7 @@ export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: st
 async function presentPublicDatasets(
   rows: PublicDatasetRow[],
   { db, caller }: RequestContext,
-): Promise<PublicDataset[]> {
+): Promise<WithoutMay<PublicDataset>[]> {
   const statusOf = await runStatusesOf(
     db,
     rows.map(({ pipeline_id: id }) => ({ id })),
@@ -43,6 +43,25 @@ function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatase
   return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
 }
 
+/**
+ * Returns whether the organisation has the domain PUBLIC_DATASET_CATALOG, has published before, or the caller is a super admin. A role
+ * is not enough, because publishing reaches every organisation.
+ */
+export async function mayPublish({
+  db,
+  caller,
+  identity,
+}: Pick<RequestContext, 'db' | 'caller' | 'identity'>): Promise<boolean> {
+  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return true
+  if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return true
+  const before = await db
+    .selectFrom('dataset_publishers')
+    .select('client')
+    .where('client', '=', caller.client)
+    .executeTakeFirst()
+  return before !== undefined
+}
+
 /** All users can read all datasets. Only the organisation that published a dataset can change it. */
 const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
@@ -57,6 +76,8 @@ const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestCont
   },
   matches: (like) => sql`(r.key ilike ${like} or r.name ilike ${like} or r.description ilike ${like})`,
   scope: (caller, level) => (level === 'READ' ? sql`true` : sql`r.client = ${caller.client}`),
+  signatures: pipelineOperations.publicDatasets,
+  mayWrite: mayPublish,
   present: presentPublicDatasets,
 }
 

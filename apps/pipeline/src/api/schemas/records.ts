@@ -1,6 +1,13 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
-import { type ReferencedSchema, type Schema, hasRole, providerSchemas } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
+import { type ReferencedSchema, type Schema, hasRole, pipelineOperations, providerSchemas } from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  accessOf,
+  createRecordRepository,
+  visibleTo,
+} from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
 import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
@@ -22,11 +29,12 @@ export const schemaRecords = createRecordRepository<SchemaRow, Schema, RequestCo
   },
   matches: (like) => sql`(r.name ilike ${like} or r.schema_name ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.schemas,
   present: presentSchemas,
 })
 
 /** Presents schemas with their numbers of pipelines and views. */
-export async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promise<Schema[]> {
+async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promise<WithoutMay<Schema>[]> {
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
     presentUncounted(rows, context),
@@ -81,7 +89,7 @@ export async function schemasOf(
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_SCHEMA')
   const visible = found.filter(({ shown }) => maySee && shown)
-  const whole = new Map((await presentSchemas(visible, context)).map((schema) => [schema.id, schema]))
+  const whole = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(
     found.map(({ id, uid, name, schema_name }) => [id, whole.get(uid) ?? { id: uid, name, schemaName: schema_name }]),
   )

@@ -90,7 +90,7 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
     for (const [index, body] of bodies.entries()) saved.push(await withIndex(index, () => save(trx, body)))
     return saved
   })
-  return schemaRecords.kind.present(rows, input)
+  return schemaRecords.present(rows, input)
 
   async function save(trx: Transaction<DB>, body: SchemaBody): Promise<SchemaRow> {
     const known = trx.selectFrom('schemas').select('uid').where('client', '=', caller.client)

@@ -1,11 +1,21 @@
 import { sql, type Selectable, type SqlBool } from 'kysely'
-import type { Variable } from '@sluice/contracts'
-import { translatedProperty, createRecordRepository, type RefinedRow, type SharedColumns } from '@sluice/records'
+import { type Variable, pipelineOperations } from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  createRecordRepository,
+  translatedProperty,
+} from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
 import type { RequestContext } from '../operation-context.ts'
 
-export type VariableRow = RefinedRow<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
+export type VariableRow = RefinedRow<
+  Selectable<Variables>,
+  Pick<SharedColumns, 'translations'> & { secret_times: SecretTimes | null }
+>
 
 /** A caller who may see variables sees all of the client. Secured values cannot be searched. */
 export const variableRecords = createRecordRepository<VariableRow, Variable, RequestContext>({
@@ -19,10 +29,14 @@ export const variableRecords = createRecordRepository<VariableRow, Variable, Req
   },
   matches: (like) => sql`r.name ilike ${like}`,
   scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,
+  signatures: pipelineOperations.variables,
   present: presentVariables,
 })
 
-async function presentVariables(rows: VariableRow[], { identity, request }: RequestContext): Promise<Variable[]> {
+async function presentVariables(
+  rows: VariableRow[],
+  { identity, request }: RequestContext,
+): Promise<WithoutMay<Variable>[]> {
   const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     id: row.uid,
@@ -34,6 +48,8 @@ async function presentVariables(rows: VariableRow[], { identity, request }: Requ
     lastUpdated: row.updated_at.toISOString(),
     ...authors(row),
     secured: row.secured,
-    ...(!row.secured && { value: row.value! }),
+    ...(row.secured
+      ? { secretStatus: presentSecretStatus(['value'], row.secret_times ?? { value: null }, () => ({})) }
+      : { value: row.value! }),
   }))
 }

@@ -4,6 +4,7 @@ import type { KeyRing } from '@sluice/database'
 import { type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
+import { type SecretTimes, mergeSecretTimes } from '../../secrets/secret-status.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertVariableUnused } from './assert-variable-unused.ts'
 import { type VariableRow, variableRecords } from './records.ts'
@@ -46,8 +47,13 @@ export function variableColumns(
     secured: body.secured,
     value: body.secured ? null : value,
     sealed_value: body.secured ? (kept?.sealed ?? sealVariableValue(uid, value!, keyRing)) : null,
+    secret_times: body.secured ? JSON.stringify(variableTimes(body, current)) : null,
   }
 }
+
+/** A value that becomes secured keeps no time, because it was stored in plain text before. */
+const variableTimes = ({ value }: VariableBody, current: VariableRow | undefined): SecretTimes =>
+  mergeSecretTimes({ value: '' }, { value }, current?.secret_times)
 
 function storedValue(current: VariableRow | undefined, secured: boolean, at: string) {
   if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'is required for a new variable' }])
@@ -93,7 +99,7 @@ export async function saveVariables(
     }
     return saved
   })
-  return variableRecords.kind.present(rows, input)
+  return variableRecords.present(rows, input)
 }
 
 function assertUniqueNames(body: VariableBody[]): void {

@@ -7,7 +7,7 @@ import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
-import { presentTable, tableLabelsOf } from '../table-responses.ts'
+import { describedLabels, presentTable } from '../table-responses.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 
 const { views: signatures } = pipelineOperations
@@ -16,7 +16,7 @@ type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/tabl
 
 async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table> {
   const { row, view } = await readBuiltView(input)
-  return presentTable(view, tableLabelsOf(row))
+  return presentTable(view, await describedLabels(input.db, row, view))
 }
 
 /** Reads a page of rows, in the order of the query, or all rows as a file. */
@@ -24,7 +24,7 @@ const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult |
   answerRows(signatures.data.id, input, async () => {
     const { row, view, warehouse } = await readBuiltView(input)
     if (!view.populated) throw notLoadedYet('The view has no rows yet. Run the view to fill it.')
-    return { warehouse, table: view, labels: tableLabelsOf(row), object: row.uid }
+    return { warehouse, table: view, labels: await describedLabels(input.db, row, view), object: row.uid }
   })
 
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {

@@ -1,5 +1,12 @@
-import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
+import { type RunStatus, type View, pipelineOperations, runTriggers } from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  accessOf,
+  createRecordRepository,
+  visibleTo,
+} from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
@@ -10,7 +17,7 @@ import { schemasOf } from '../schemas/records.ts'
 
 export type ViewRow = RefinedRow<Selectable<Views>, SharedColumns & { tags: string[] }>
 
-export async function presentViews(rows: ViewRow[], context: RequestContext): Promise<View[]> {
+async function presentViews(rows: ViewRow[], context: RequestContext): Promise<WithoutMay<View>[]> {
   const { db, identity, request } = context
   const [authors, schemas, statusOf, zone] = await Promise.all([
     lookUpAuthors(rows, identity),
@@ -72,5 +79,6 @@ export const viewRecords = createRecordRepository<ViewRow, View, RequestContext>
   },
   matches: (like) => sql`(r.name ilike ${like} or r.view_name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.views,
   present: presentViews,
 })

@@ -9,6 +9,7 @@ import { type MadeView, makeView, hasSelectAll } from '../../views/make-view.ts'
 import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'
 import { storeViewSources, renameSource, listReadingViews } from '../../views/view-dependencies.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
+import { moveDescriptions } from '../../table-descriptions/stored-descriptions.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
@@ -108,6 +109,7 @@ function saveUpdate(
     const updated = await viewRecords.update(trx, caller, before, columns)
     const after = made ? await recordBuiltView(trx, input, updated, made) : updated
     await renameSource(trx, caller.client, oldPlace, { schema, name: after.view_name })
+    await moveDescriptions(trx, before, after)
     request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
     return after
   }).catch((error: unknown) => {

@@ -1,6 +1,13 @@
 import { type Selectable, sql } from 'kysely'
-import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
+import { type PipelineType, type Workflow, pipelineOperations, runTriggers } from '@sluice/contracts'
+import {
+  type RefinedRow,
+  type SharedColumns,
+  type WithoutMay,
+  accessOf,
+  createRecordRepository,
+  visibleTo,
+} from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Workflows } from '../../database.ts'
@@ -14,7 +21,7 @@ export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 type WorkflowStep = Workflow['steps']['steps'][number]
 type WorkflowJob = WorkflowStep['jobs'][number]
 
-async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): Promise<Workflow[]> {
+async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): Promise<WithoutMay<Workflow>[]> {
   const { db, caller, identity, request } = context
   const ids = rows.map(({ id }) => id)
   const [authors, statusOf, zone, { steps, jobs }] = await Promise.all([
@@ -83,5 +90,6 @@ export const workflowRecords = createRecordRepository<WorkflowRow, Workflow, Req
   },
   matches: (like) => sql`(r.name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
+  signatures: pipelineOperations.workflows,
   present: presentWorkflows,
 })

@@ -61,6 +61,48 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       }
     })
 
+    const [containers, objects, place] =
+      type === 'OBJECT_STORAGE_BUCKET' ? ['buckets', 'objects', 'bucket'] : ['containers', 'blobs', 'container']
+
+    it(`lists the ${containers} of the account`, async () => {
+      const kind = loading.kinds[type]!
+      const other = (await store.another('other'))[place] as string
+      const reading = store.reading('', { source: { [place]: undefined } })
+      const found = await kind.listOptions!(containers, reading, never)
+      expect(found).toEqual(expect.arrayContaining([{ id: other, code: other, name: other }]))
+      expect(found!.length).toBeGreaterThan(1)
+      const narrowed = await kind.listOptions!(containers, { ...reading, query: other.toUpperCase() }, never)
+      expect(narrowed).toEqual([{ id: other, code: other, name: other }])
+      expect(await kind.listOptions!('tables', reading, never)).toBeUndefined()
+      const withoutKeys = { ...reading, secrets: {} }
+      await expect(kind.listOptions!(containers, withoutKeys, never)).rejects.toMatchObject({
+        code: 'PERMISSION_DENIED',
+        message: expect.stringContaining('Enter the name'),
+      })
+    })
+
+    it(`lists the folders and ${objects} of one folder`, async () => {
+      const kind = loading.kinds[type]!
+      const source = await store.another('folders')
+      const reading = store.reading('', { source })
+      const keys = ['data/2026/cases.csv', 'data/b.csv', 'data/ä b+c%.csv', 'top.csv']
+      for (const key of keys) await store.putInto(source, key, 'id\n1\n')
+      const idsIn = async (within?: string, query?: string) =>
+        (await kind.listOptions!(objects, { ...reading, within, query }, never))!.map(({ id, name }) => [id, name])
+      expect(await idsIn()).toEqual([
+        ['data/', 'data/'],
+        ['top.csv', 'top.csv'],
+      ])
+      expect(await idsIn('data/')).toEqual([
+        ['data/2026/', '2026/'],
+        ['data/b.csv', 'b.csv'],
+        ['data/ä b+c%.csv', 'ä b+c%.csv'],
+      ])
+      expect(await idsIn('data/', 'C%')).toEqual([['data/ä b+c%.csv', 'ä b+c%.csv']])
+      expect(await idsIn('data/2026/')).toEqual([['data/2026/cases.csv', 'cases.csv']])
+      expect(await idsIn('nowhere/')).toEqual([])
+    })
+
     const text = 'id,name\n1,Oslo\n2,Bergen\n'
     const rows = [
       { id: 1, name: 'Oslo' },

@@ -10,6 +10,8 @@ type Changes = Record<string, unknown>
 export interface TestStore extends AsyncDisposable {
   put(key: string, bytes: Uint8Array | string, headers?: Record<string, string>): Promise<void>
   remove(key: string): Promise<void>
+  /** Stores an object in the bucket or container that `another` made. */
+  putInto(other: Changes, key: string, text: string): Promise<void>
   /** Makes another bucket or container; answers what of a source has to change to read it. */
   another(name: string): Promise<Changes>
   /** Of delimited text with commas, with whatever is changed of it. */
@@ -134,6 +136,7 @@ function common(
     endpoint: server.endpoint,
     put: (key, bytes, headers) => server.put(`${source[place]}/${key}`, Buffer.from(bytes), headers),
     remove: (key) => server.remove(`${source[place]}/${key}`),
+    putInto: (other, key, text) => server.put(`${String(other[place])}/${key}`, Buffer.from(text)),
     async another(name) {
       const unique = `${name}-${randomBytes(6).toString('hex')}`
       await server.put(unique)

@@ -1,6 +1,6 @@
 import { defineSignature } from '../../operation-signature.ts'
 import { ListQuery } from '../../search.ts'
-import { TabularResult } from '../tabular-result.ts'
+import { TabularResult } from '../../tabular-result.ts'
 import { UserListQuery } from '../user.ts'
 
 /** Reports take the same query parameters as lists. Their totals are in `metaData.pager`. */
@@ -18,7 +18,7 @@ export const reportSignatures = {
     id: 'reports.audit',
     summary: 'Audit log',
     description:
-      'Returns the newest entries first: operations by members of the client, and operations of others on the client. Super admins see all clients. Add a filter on "at" to search a long log faster.',
+      'Returns the newest entries first: operations by members of the client, and operations of others on the client. Super admins see all clients. `metaData.pager.nextCursor` is the `after` of the next page. Add a filter on "at" to search a long log faster.',
     method: 'get',
     path: '/reports/audit',
     guard: ['ROLE_SEE_AUDIT_LOG'],

@@ -8,6 +8,7 @@ import {
   SingleLineText,
   UrlOrEmpty,
   namedAndDescribed,
+  permittedFields,
   requiredBecause,
   recordFields,
   ObjectReference,
@@ -124,6 +125,7 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
 export const baseResponse = {
   ...recordFields,
   ...authorFields,
+  ...permittedFields,
   client: SingleLineText,
   ...pipelineFields,
   transformation: Type.Optional(SqlTransformation),
@@ -152,5 +154,7 @@ export const baseResponse = {
   dataPipelineSourceName: Type.Optional(SingleLineText),
   displayDescription: Type.Optional(LongText),
   tagString: Type.Optional(LongText),
-  dataDownload: Type.Boolean(),
+  dataDownload: Type.Boolean({
+    description: 'Whether the pipeline has loaded rows, which you can download with GET …/data?format=csv.',
+  }),
 }

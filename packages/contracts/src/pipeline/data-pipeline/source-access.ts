@@ -1,20 +1,22 @@
 import { Type, type TProperties } from 'typebox'
 import { noUnknownFields } from '../../contract.ts'
+import { bodyOf, ignoredSecretStatus, secretStatusField } from '../../field-types.ts'
 import { SourceUrl, describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /**
  * The address and the credentials of a source, as one object of a body. `given` contains the secrets; `answered`, for responses,
- * does not. Objects with the same title must have the same fields.
+ * contains their status instead. Objects with the same title must have the same fields.
  */
 export function defineSourceAccess<Open extends TProperties, Secrets extends TProperties>(
   title: string,
   open: Open,
   secrets: Secrets,
 ) {
+  const names = Object.keys(secrets)
   return {
-    given: Type.Object({ ...open, ...secrets }, { ...noUnknownFields, title: `${title}Body` }),
-    answered: Type.Object({ ...open }, { ...noUnknownFields, title }),
-    secrets: Object.keys(secrets),
+    given: Object.assign(bodyOf({ ...open, ...secrets }, ignoredSecretStatus), { title: `${title}Body` }),
+    answered: Type.Object({ ...open, secretStatus: secretStatusField(names) }, { ...noUnknownFields, title }),
+    secrets: names,
   }
 }
 

@@ -1,6 +1,6 @@
 import { listOf, type Contract, type TypeOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { TableListQuery } from '../catalogue.ts'
+import { TableDescriptionsBody, TableListQuery } from '../catalogue.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 import { Column, DataQuery, QueryResult, Table } from '../table.ts'
 import { exportFileTypes } from '../export-format.ts'
@@ -56,6 +56,17 @@ export const catalogueSignatures = {
     method: 'get',
     path: '/schemas/:uid/tables/:name',
     guard: catalogueReaderRoles,
+    response: Table,
+  }),
+  describeTable: defineSignature({
+    id: 'schemas.describeTable',
+    summary: 'Describe a table and its columns',
+    description:
+      'Absent descriptions keep their texts, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema.',
+    method: 'put',
+    path: '/schemas/:uid/tables/:name/descriptions',
+    guard: ['ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_SCHEMA'],
+    body: TableDescriptionsBody,
     response: Table,
   }),
   columns: defineSignature({

@@ -126,7 +126,7 @@ export const dataPipelineSignatures = {
   lookup: defineSignature({
     id: 'dataPipelines.lookup',
     summary: 'List the options of a source before it is saved',
-    description: `Databases have the kind \`tables\`. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The answer has at most 1,000 items; \`query\` narrows it.`,
+    description: `Databases have the kind \`tables\`, \`OBJECT_STORAGE_BUCKET\` has \`buckets\` and \`objects\`, \`CLOUD_BLOB_STORAGE\` has \`containers\` and \`blobs\`, and \`PUBLIC_DATASET\` has \`public-datasets\`. Objects and blobs are those of one folder, \`within\`, with its folders. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The answer has at most 1,000 items; \`query\` narrows it.`,
     method: 'post',
     path: '/lookups/:type/:kind',
     guard: manage,
@@ -138,7 +138,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.lookupSaved',
     summary: 'List the options of the source of a pipeline',
     description:
-      'An absent jdbcSource or url has the stored value. An absent password or token has the stored value if the address is the stored one.',
+      'An absent jdbcSource, url, bucket or container has the stored value. An absent password or token has the stored value if the address is the stored one.',
     method: 'post',
     path: '/data-pipelines/:uid/lookups/:kind',
     guard: manage,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { dataTypes } from '../data-type.ts'
-import { SingleLineText, AnyNumber } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from './contract.ts'
+import { dataTypes } from './data-type.ts'
+import { SingleLineText, AnyNumber } from './field-types.ts'
 
 /** A column of a report: its label, its field name and the type of its cells. */
 export const ReportHeader = defineContract(

@@ -1,6 +1,4 @@
-import { type ReportHeader, type TabularResult, hasRole } from '@sluice/contracts'
-import { sql } from 'kysely'
-import type { IdentityRequestContext } from '../operation-context.ts'
+import type { ReportHeader, TabularResult } from '@sluice/contracts'
 
 /** A column of a report and the source of its cells. */
 export interface ReportColumn<Row> extends Omit<ReportHeader, 'hidden' | 'meta'> {
@@ -16,6 +14,8 @@ export interface ReportPager {
   total?: number | undefined
   /** Whether the total is a lower bound. */
   totalIsAtLeast?: boolean
+  /** The cursor of the next page; undefined on the last page, and for reports without cursors. */
+  nextCursor?: string | undefined
 }
 
 interface TabularReport<Row> {
@@ -56,16 +56,10 @@ export function buildTabularResult<Row>(rows: readonly Row[], report: TabularRep
   }
 }
 
-const presentPager = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
+const presentPager = ({ page, pageSize, total, totalIsAtLeast, nextCursor }: ReportPager) => ({
   page,
   pageSize,
   ...(total !== undefined && { total, pageCount: Math.max(1, Math.ceil(total / pageSize)) }),
   ...(totalIsAtLeast && { totalIsAtLeast }),
+  ...(nextCursor !== undefined && { nextCursor }),
 })
-
-/** Returns the subtitle of a report: the name of the caller's client, or `All clients` for a super admin. */
-export async function readScopeName({ db, caller }: IdentityRequestContext): Promise<string> {
-  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
-  const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)
-  return rows[0]?.name ?? ''
-}

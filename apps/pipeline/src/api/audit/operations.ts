@@ -1,0 +1,39 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { createAuditReport, isUid } from '@sluice/records'
+import { sql } from 'kysely'
+import { definePipelineOperation } from '../operation-context.ts'
+import { lookUpUsernames } from '../record-fields.ts'
+
+/** The search of the audit log. */
+export const auditLog = createAuditReport({
+  operations: pipelineOperations,
+  // An export of a table without an object shows the name of the table.
+  objectName: sql<string | null>`coalesce(
+    r.details #>> '{after,name}', r.details #>> '{before,name}', r.details ->> 'key',
+    (r.details ->> 'schema') || '.' || (r.details ->> 'name'))`,
+  time: { column: 'r.at', type: 'date-time', required: true },
+})
+
+export const auditOperations = {
+  list: definePipelineOperation(pipelineOperations.audit.list, async ({ query, db, caller, identity }) =>
+    auditLog.report(query, {
+      db,
+      // A super admin, too, reads the log of the organisation for which they act.
+      visible: [sql`r.client = ${caller.client}`],
+      subtitle: (await identity.client(caller.client))?.name ?? '',
+      async readClientCodes(uids) {
+        const clients = await identity.clients(uids)
+        return new Map(Array.from(clients.values(), ({ id, code }) => [id, code]))
+      },
+      readUsernames: (uids) => lookUpUsernames(uids, identity),
+      async readObjectNames(uids) {
+        const { rows } = await sql<{ uid: string; name: string }>`
+          select uid, name from runnables where uid = any(${uids.filter(isUid)}::uuid[]) and client = ${caller.client}`.execute(
+          db,
+        )
+        const names = new Map(rows.map(({ uid, name }) => [uid, name]))
+        return (uid) => names.get(uid)
+      },
+    }),
+  ),
+}

@@ -1,0 +1,137 @@
+import { type Table, type TableDescriptionsBody, hasRole } from '@sluice/contracts'
+import { type OperationInput, problems } from '@sluice/http-server'
+import { isUid, visibleTo } from '@sluice/records'
+import { sql } from 'kysely'
+import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import {
+  lockDescriptions,
+  ofTable,
+  readDescriptions,
+  storeDescriptions,
+} from '../../table-descriptions/stored-descriptions.ts'
+import type { PipelineContext, RequestContext } from '../operation-context.ts'
+import { presentTable, tableLabelsOf, withDescriptions } from '../table-responses.ts'
+
+/** Characters of all descriptions of one table, so that a page of tables stays small. */
+const maxTotalLength = 100_000
+
+type DescribeRequest = OperationInput<
+  PipelineContext,
+  '/schemas/:uid/tables/:name/descriptions',
+  undefined,
+  TableDescriptionsBody
+>
+
+/** Sets descriptions of a table and its columns. Absent ones stay; an empty text removes one. */
+export async function describeTable(input: DescribeRequest): Promise<Table> {
+  const { body, caller, params, request, warehouses, write } = input
+  const { schema, owner } = await readEditableTable(input, params)
+  const place = { schema: schema.schema_name, name: params.name }
+  const warehouse = await warehouses.find(caller.client)
+  const isDropPending = await isTableDropPending(input.db, { ...place, table: place.name, client: caller.client })
+  const [table] = isDropPending ? [] : ((await warehouse?.catalog.findTables([place])) ?? [])
+  if (!table) throw problems.notFound('table')
+  const texts = parseDescriptions(
+    body,
+    table.columns.map(({ name }) => name),
+  )
+  await write(async (trx) => {
+    const before = await lockDescriptions(trx, schema.id, place.name)
+    const after = new Map([...before, ...texts].filter(([, text]) => text !== ''))
+    const total = Array.from(after.values()).reduce((sum, text) => sum + text.length, 0)
+    if (total > maxTotalLength)
+      throw problems.refused(
+        '/columns',
+        `The descriptions of this table would have ${total} characters together, and at most ${maxTotalLength} are allowed. Shorten them.`,
+      )
+    await storeDescriptions(trx, { schemaId: schema.id, name: place.name, texts, by: caller.uid })
+    const [columns, isTableDescribed] = [[...texts.keys()].filter((name) => name !== ofTable), texts.has(ofTable)]
+    const changed = (from: ReadonlyMap<string, string>) => ({
+      ...(isTableDescribed && { description: from.get(ofTable) ?? null }),
+      columns: Object.fromEntries(columns.map((name) => [name, from.get(name) ?? null])),
+    })
+    request.audit(owner?.uid ?? schema.uid, { ...place, before: changed(before), after: changed(after) })
+  })
+  const descriptionsOf = await readDescriptions(input.db, caller.client, [place])
+  return presentTable(table, withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(place)))
+}
+
+interface DescribedSchema {
+  id: number
+  uid: string
+  schema_name: string
+  readable: boolean
+  writable: boolean
+}
+
+interface DescribedOwner {
+  uid: string
+  relation: string
+  name: string
+  description: string | null
+  readable: boolean
+  writable: boolean
+}
+
+/**
+ * Returns the schema of a table, and the pipeline or view that owns the table, if there is one. Throws 404 if the caller may not see
+ * the table in the catalogue, and 403 if the caller may change neither the owner nor the schema.
+ */
+async function readEditableTable(
+  { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
+  { uid, name }: { uid: string; name: string },
+): Promise<{ schema: DescribedSchema; owner: DescribedOwner | undefined }> {
+  const [readable, writable] = [visibleTo(caller, 'READ'), visibleTo(caller, 'READ_WRITE')]
+  const may = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
+  const schemas = isUid(uid)
+    ? await sql<DescribedSchema>`
+        select r.id, r.uid, r.schema_name, ${readable} as readable,
+          ${may('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
+        from schemas r where r.uid = ${uid} and r.client = ${caller.client}`.execute(db)
+    : { rows: [] }
+  const [schema] = schemas.rows
+  if (!schema) throw problems.notFound('schema')
+  const { rows: owners } = await sql<DescribedOwner>`
+    select r.uid, r.table_name as relation, r.name, r.description, ${may('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
+      ${may('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
+    from data_pipelines r where r.schema_id = ${schema.id} and r.table_name = any(${possibleOwners(name)})
+    union all
+    select r.uid, r.view_name, r.name, r.description, ${may('ROLE_SEE_VIEW')} and ${readable},
+      ${may('ROLE_MANAGE_VIEW')} and ${writable}
+    from views r where r.schema_id = ${schema.id} and r.view_name = ${name}`.execute(db)
+  const [owner] = owners.toSorted((one, other) => other.relation.length - one.relation.length)
+  const seesAll = hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+  const isVisible = seesAll || (schema.readable && owner?.readable)
+  if (owner?.writable || (isVisible && schema.writable)) return { schema, owner }
+  // A caller without access to the schema gets the same response as for a schema that does not exist.
+  if (!isVisible) throw problems.notFound(schema.readable ? 'table' : 'schema')
+  throw problems.forbidden(
+    'You may read this table, but change neither its data pipeline or view nor its schema. Ask their owners for access to edit.',
+  )
+}
+
+/** Returns the names of main tables to which a table can belong: `a__b__c` belongs to the pipeline of `a__b` or `a`. */
+function possibleOwners(name: string): string[] {
+  const names = [name]
+  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) names.push(name.slice(0, at))
+  return names
+}
+
+/** Returns the texts of a body by column. Throws 422 for a column that the table does not have, and for a repeated one. */
+function parseDescriptions(
+  { description, columns = [] }: TableDescriptionsBody,
+  known: readonly string[],
+): Map<string, string> {
+  const texts = new Map(description === undefined ? [] : [[ofTable, description]])
+  for (const [index, { name, description: text }] of columns.entries()) {
+    const pointer = `/columns/${index}/name`
+    if (texts.has(name) && name !== ofTable)
+      throw problems.refused(pointer, `The column "${name}" is in the list twice. Remove one of them.`)
+    if (!known.includes(name))
+      throw problems.refused(pointer, `The table has no column "${name}". Its columns: ${shorten(known.join(', '))}.`)
+    texts.set(name, text)
+  }
+  return texts
+}
+
+const shorten = (text: string): string => (text.length <= 300 ? text : `${text.slice(0, 300)}…`)

@@ -1,0 +1,111 @@
+import type { TablePlace } from '@sluice/warehouses/warehouse'
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+
+/** The `column_name` of the description of a table itself. */
+export const ofTable = ''
+
+/** The descriptions of a table: its own, if there is one, and those of its columns by name. */
+export interface TableDescriptions {
+  description: string | undefined
+  columnDescriptions: ReadonlyMap<string, string>
+}
+
+/** Reads the descriptions of these tables. */
+export async function readDescriptions(
+  db: Kysely<DB>,
+  client: string,
+  places: readonly TablePlace[],
+): Promise<(place: TablePlace) => TableDescriptions> {
+  const { rows } = await sql<{ schema: string; name: string; column: string; text: string }>`
+    select s.schema_name as schema, d.table_name as name, d.column_name as "column", d.description as text
+    from unnest(${places.map(({ schema }) => schema)}::text[], ${places.map(({ name }) => name)}::text[]) as p (schema, name)
+    join schemas s on s.client = ${client} and s.schema_name = p.schema
+    join table_descriptions d on d.schema_id = s.id and d.table_name = p.name`.execute(db)
+  const keyOf = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
+  const byTable = Map.groupBy(rows, keyOf)
+  return (place) => {
+    const texts = new Map((byTable.get(keyOf(place)) ?? []).map(({ column, text }) => [column, text]))
+    return { description: texts.get(ofTable), columnDescriptions: texts }
+  }
+}
+
+/** Reads the descriptions of a table. Requests that describe tables of one schema wait for each other. */
+export async function lockDescriptions(
+  trx: Transaction<DB>,
+  schemaId: number,
+  name: string,
+): Promise<Map<string, string>> {
+  await sql`select from schemas where id = ${schemaId} for no key update`.execute(trx)
+  const rows = await trx
+    .selectFrom('table_descriptions')
+    .select(['column_name', 'description'])
+    .where('schema_id', '=', schemaId)
+    .where('table_name', '=', name)
+    .orderBy('column_name')
+    .forUpdate()
+    .execute()
+  return new Map(rows.map(({ column_name, description }) => [column_name, description]))
+}
+
+interface DescriptionChange {
+  schemaId: number
+  name: string
+  texts: ReadonlyMap<string, string>
+  by: string
+}
+
+export async function storeDescriptions(
+  trx: Transaction<DB>,
+  { schemaId, name, texts, by }: DescriptionChange,
+): Promise<void> {
+  const sorted = [...texts].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const removed = sorted.filter(([, text]) => text === '').map(([column]) => column)
+  const set = sorted.filter(([, text]) => text !== '')
+  await sql`
+    delete from table_descriptions
+    where schema_id = ${schemaId} and table_name = ${name} and column_name = any(${removed}::text[])`.execute(trx)
+  await sql`
+    insert into table_descriptions (schema_id, table_name, column_name, description, updated_by)
+    select ${schemaId}::bigint, ${name}::text, c.name, c.text, ${by}::uuid
+    from unnest(${set.map(([column]) => column)}::text[], ${set.map(([, text]) => text)}::text[]) as c (name, text)
+    on conflict (schema_id, table_name, column_name)
+      do update set description = excluded.description, updated_at = now(), updated_by = excluded.updated_by`.execute(
+    trx,
+  )
+}
+
+/** Moves the descriptions of a view that was renamed or moved to another schema. */
+export async function moveDescriptions(trx: Transaction<DB>, from: ViewPlace, to: ViewPlace): Promise<void> {
+  if (from.schema_id === to.schema_id && from.view_name === to.view_name) return
+  // Descriptions of a former table with the new name are outdated.
+  await sql`
+    delete from table_descriptions where schema_id = ${to.schema_id} and table_name = ${to.view_name}`.execute(trx)
+  await sql`
+    update table_descriptions set schema_id = ${to.schema_id}, table_name = ${to.view_name}
+    where schema_id = ${from.schema_id} and table_name = ${from.view_name}`.execute(trx)
+}
+
+interface ViewPlace {
+  schema_id: number
+  view_name: string
+}
+
+interface DescribedTable {
+  client: string
+  schema: string
+  table: string
+}
+
+/** Deletes the descriptions of a table and of the further tables of its pipeline, unless these belong to another object. */
+export async function deleteDescriptions(
+  trx: Transaction<DB>,
+  { client, schema, table }: DescribedTable,
+): Promise<void> {
+  await sql`
+    delete from table_descriptions d using schemas s
+    where s.id = d.schema_id and s.client = ${client} and s.schema_name = ${schema} and (
+      d.table_name = ${table} or starts_with(d.table_name, ${`${table}__`})
+        and not exists (select from data_pipelines p where p.schema_id = s.id and p.table_name = d.table_name)
+        and not exists (select from views v where v.schema_id = s.id and v.view_name = d.table_name))`.execute(trx)
+}

@@ -1,0 +1,67 @@
+import { type OperationGuard, type OperationSignature, type RecordAction, hasRole } from '@sluice/contracts'
+import type { Caller } from '@sluice/http-server'
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { AccessLevel } from './sharing.ts'
+
+type Guarded = Pick<OperationSignature, 'guard' | 'effect'>
+
+/** The operations on one record. A record without the operation `run` or `share` cannot be run or shared. */
+export interface RecordSignatures {
+  read: Guarded
+  update: Guarded
+  delete: Guarded
+  run?: Guarded
+  share?: Guarded
+}
+
+/** A resource before `may` is added. */
+export type WithoutMay<Resource> = Resource extends { may: unknown } ? Omit<Resource, 'may'> : Resource
+
+interface PermittedKind<Context> {
+  table: string
+  scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
+  signatures: RecordSignatures
+  /** Whether the caller may write records of this kind at all, if that depends on more than roles. Default: yes. */
+  mayWrite?(context: Context): Promise<boolean>
+}
+
+/**
+ * Returns the actions that the operations of a kind allow a caller, by uid of the record. One statement reads the access levels of
+ * all records. An action needs the role that guards its operation, and the level of access that the operation checks: write access
+ * if the operation writes, otherwise read access.
+ */
+export async function findPermittedActions<Context extends { caller: Caller; db: Kysely<any> }>(
+  { table, scope, signatures, mayWrite }: PermittedKind<Context>,
+  uids: readonly string[],
+  context: Context,
+): Promise<(uid: string) => RecordAction[]> {
+  const { caller, db } = context
+  if (uids.length === 0) return () => []
+  const { read, update: write, run, share, delete: remove } = signatures
+  const operations: [RecordAction, Guarded | undefined][] = [
+    ['read', read],
+    ['write', write],
+    ['run', run],
+    ['share', share],
+    ['delete', remove],
+  ]
+  const guarded = operations.flatMap(([action, operation]) =>
+    operation && isGuardPassed(operation.guard, caller) ? [{ action, writes: operation.effect === 'write' }] : [],
+  )
+  const [{ rows }, writes = true] = await Promise.all([
+    sql<{ uid: string; writable: boolean }>`
+      select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
+      where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
+    mayWrite?.(context),
+  ])
+  const levels = new Map(rows.map(({ uid, writable }) => [uid, writable && writes]))
+  return (uid) => {
+    const writable = levels.get(uid)
+    if (writable === undefined) return []
+    return guarded.filter((operation) => writable || !operation.writes).map(({ action }) => action)
+  }
+}
+
+/** A guard without roles lets every caller pass who could read the record. */
+const isGuardPassed = (guard: OperationGuard, { roles }: Caller): boolean =>
+  typeof guard === 'string' || guard.some((role) => hasRole(roles, role))

@@ -1,0 +1,222 @@
+import {
+  type ListQuery,
+  type OperationSignature,
+  type SearchRequest,
+  type TabularResult,
+  searchOf,
+} from '@sluice/contracts'
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { refusedSearch } from '../list-records.ts'
+import { escapeLike } from '../search/patterns.ts'
+import { type SearchPlan, searchPlan } from '../search/plan.ts'
+import type { Properties, Property } from '../search/properties.ts'
+import { type ReportColumn, buildTabularResult } from './tabular-result.ts'
+
+/** A row of the table `audit`, with its sort keys. */
+export interface AuditRow {
+  at: Date
+  operation: string
+  actor: string | null
+  actor_name: string | null
+  client: string | null
+  object: string | null
+  object_name: string | null
+  outcome: string
+  address: string
+  request_id: string
+  details: object
+  page_keys: (string | null)[]
+}
+
+interface AuditLog {
+  /** The operations of the service by noun, whose summaries the report shows. */
+  operations: Readonly<Record<string, object>>
+  /** The name of the object when the row was written, because the object may be deleted. */
+  objectName: RawBuilder<string | null>
+  /** The search property `at`. It is `required` if the indexes of the service descend by time and then by id. */
+  time: Property
+}
+
+interface AuditReader {
+  db: Kysely<any>
+  /** The conditions of the rows that the caller may see. No row meets two of them. */
+  visible: readonly RawBuilder<SqlBool>[]
+  subtitle: string
+  readClientCodes(uids: string[]): Promise<ReadonlyMap<string, string>>
+  /** Returns a look-up of the names of actors, for rows that were written without them. */
+  readUsernames?(uids: string[]): Promise<(uid: string) => string | undefined>
+  /** Returns a look-up of the present names of objects, for rows whose details have none. */
+  readObjectNames?(uids: string[]): Promise<(uid: string) => string | undefined>
+}
+
+/** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
+const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
+
+/** The maximum number of rows to count, because counting a log of several years takes longer than reading a page. */
+const countedAtMost = 100_000
+
+/** Characters of the details of a row. Longer ones are only in a page of one row, so that a page of a thousand rows stays small. */
+const maxDetailsLength = 20_000
+
+/** Returns the search of a service's audit log: its properties, and its report. */
+export function createAuditReport({ operations, objectName, time }: AuditLog) {
+  const summaries: ReadonlyMap<string, string> = new Map(
+    Object.values(operations)
+      .flatMap((noun): OperationSignature[] => Object.values(noun))
+      .map(({ id, summary }) => [id, summary]),
+  )
+
+  const properties = {
+    at: time,
+    operation: { column: 'r.operation', type: 'string' },
+    username: { column: 'r.actor_name', type: 'string' },
+    'user.id': { column: 'r.actor', type: 'uid' },
+    'client.id': { column: 'r.client', type: 'uid' },
+    'object.id': { column: 'r.object', type: 'string' },
+    'object.name': { column: objectName, type: 'string' },
+    outcome: { column: outcomeSql, type: 'string' },
+    address: { column: 'r.address', type: 'string' },
+    requestId: { column: 'r.request_id', type: 'string' },
+  } as const satisfies Properties
+
+  /** Parses an audit query. Throws 400. */
+  function parseQuery(request: SearchRequest): SearchPlan {
+    const query = (text: string) => {
+      const like = `%${escapeLike(text)}%`
+      return sql<boolean>`(r.actor_name ilike ${like} or r.operation ilike ${like} or r.object ilike ${like}
+        or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
+    }
+    try {
+      return searchPlan(request, {
+        name: 'audit',
+        properties,
+        query,
+        idColumn: 'r.id',
+        idType: 'number',
+        defaultOrder: ['at:desc'],
+      })
+    } catch (error) {
+      throw refusedSearch(error, true)
+    }
+  }
+
+  /**
+   * Returns one page of the rows that meet one of the conditions `visible`, and one row more if another page follows. Each part
+   * reads only the rows that the page can need, in index order, because an `or` would make PostgreSQL read and sort all of a
+   * client's rows.
+   */
+  function selectPage(visible: AuditReader['visible'], plan: SearchPlan): RawBuilder<AuditRow> {
+    const order = sql.join(plan.order)
+    const position = plan.after ? [...plan.where, plan.after] : plan.where
+    const parts = visible.map(
+      (condition) => sql`(
+        select r.* from audit as r where ${sql.join([condition, ...position], sql` and `)}
+        order by ${order} limit ${plan.offset + plan.limit + 1})`,
+    )
+    const details =
+      plan.limit === 1
+        ? sql`r.details`
+        : sql`case when length(r.details::text) <= ${maxDetailsLength} then r.details
+          else jsonb_build_object('omitted', 'These details are long. Request this row alone, with pageSize=1.') end`
+    return sql`
+      select r.at, r.operation, r.actor, r.actor_name, r.client, r.object, r.address, r.request_id, ${details} as details,
+        ${objectName} as object_name, ${outcomeSql} as outcome, array[${sql.join(plan.keys)}]::text[] as page_keys
+      from (
+        select r.* from (${sql.join(parts, sql` union all `)}) as r order by ${order} limit ${plan.limit + 1} offset ${plan.offset}
+      ) as r
+      order by ${order}`
+  }
+
+  async function countRows({ db, visible }: AuditReader, { where }: SearchPlan): Promise<number> {
+    const parts = visible.map(
+      (condition) => sql`select from audit as r where ${sql.join([condition, ...where], sql` and `)}`,
+    )
+    const { rows } = await sql<{ total: number }>`
+      select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(
+      db,
+    )
+    return rows[0]!.total
+  }
+
+  /** Returns one page of audit rows, newest first. */
+  async function report(query: ListQuery, reader: AuditReader): Promise<TabularResult> {
+    const plan = parseQuery(searchOf(query))
+    const [{ rows: found }, total] = await Promise.all([
+      selectPage(reader.visible, plan).execute(reader.db),
+      plan.counted ? countRows(reader, plan) : undefined,
+    ])
+    const rows = found.slice(0, plan.limit)
+    const uidsOf = (values: (string | null)[]) => [...new Set(values.filter((value) => value !== null))]
+    const [clientCodes, usernameOf, objectNameOf] = await Promise.all([
+      reader.readClientCodes(uidsOf(rows.map(({ client }) => client))),
+      reader.readUsernames?.(uidsOf(rows.map(({ actor, actor_name }) => (actor_name === null ? actor : null)))),
+      reader.readObjectNames?.(uidsOf(rows.map(({ object, object_name }) => (object_name === null ? object : null)))),
+    ])
+    const { page, pageSize } = plan
+    const hasMore = found.length > rows.length
+    return buildTabularResult(rows, {
+      table: 'audit',
+      title: 'Audit log',
+      subtitle: reader.subtitle,
+      columns: auditColumns({ summaries, clientCodes, usernameOf, objectNameOf }),
+      pager: {
+        page,
+        pageSize,
+        total,
+        totalIsAtLeast: total === countedAtMost,
+        nextCursor: hasMore ? plan.cursorAfter(rows.at(-1)!.page_keys) : undefined,
+      },
+    })
+  }
+
+  return { properties, parseQuery, selectPage, report }
+}
+
+type NameLookup = ((uid: string) => string | undefined) | undefined
+
+interface AuditNames {
+  summaries: ReadonlyMap<string, string>
+  clientCodes: ReadonlyMap<string, string>
+  usernameOf: NameLookup
+  objectNameOf: NameLookup
+}
+
+const nameIn = (lookup: NameLookup, uid: string | null): string | undefined =>
+  uid === null ? undefined : lookup?.(uid)
+
+/** The report omits the row number, because its gaps would reveal the activity of other clients. */
+const auditColumns = ({ summaries, clientCodes, usernameOf, objectNameOf }: AuditNames): ReportColumn<AuditRow>[] => [
+  { name: 'When', column: 'at', valueType: 'TIMESTAMPTZ', cell: ({ at }) => at.toISOString() },
+  { name: 'User id', column: 'user.id', valueType: 'VARCHAR_50', id: true, cell: ({ actor }) => actor },
+  {
+    name: 'Who',
+    column: 'username',
+    valueType: 'VARCHAR_255',
+    cell: ({ actor, actor_name }) => actor_name ?? nameIn(usernameOf, actor),
+  },
+  { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client },
+  {
+    name: 'For client',
+    column: 'client.code',
+    valueType: 'VARCHAR_50',
+    cell: ({ client }) => (client === null ? undefined : clientCodes.get(client)),
+  },
+  { name: 'Operation', column: 'operation', valueType: 'VARCHAR_255', cell: ({ operation }) => operation },
+  {
+    name: 'What',
+    column: 'summary',
+    valueType: 'VARCHAR_255',
+    cell: ({ operation }) => summaries.get(operation) ?? operation,
+  },
+  { name: 'Object id', column: 'object.id', valueType: 'VARCHAR_255', id: true, cell: ({ object }) => object },
+  {
+    name: 'Object',
+    column: 'object.name',
+    valueType: 'VARCHAR_255',
+    cell: ({ object, object_name }) => object_name ?? nameIn(objectNameOf, object),
+  },
+  { name: 'Outcome', column: 'outcome', valueType: 'VARCHAR_255', cell: (row) => row.outcome },
+  { name: 'From', column: 'address', valueType: 'VARCHAR_50', cell: ({ address }) => address },
+  { name: 'Request', column: 'requestId', valueType: 'VARCHAR_255', cell: (row) => row.request_id },
+  { name: 'Details', column: 'details', valueType: 'JSONB', cell: ({ details }) => details },
+]
