@@ -12,6 +12,7 @@ import { buildProviderConfiguration, type ProviderDependencies } from './configu
 import type { AuditTally } from './audit-event-counter.ts'
 import { recordEvents } from './audit-events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
+import { keepUserCodeOffForms } from './device-flow.ts'
 import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
 /** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
@@ -23,6 +24,7 @@ export function createProvider(
   provider.proxy = true
   provider.use(answerUnknownPaths(parsePublicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)
+  provider.use(keepUserCodeOffForms)
   provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
   allowOnlyQueryResponseMode(provider)
   answerTemporarilyUnavailable(provider)

@@ -17,7 +17,6 @@ import {
   type FederatedUser,
   admitFederatedUser,
   countCallback,
-  uncountCallback,
 } from '../../sign-in/federated/federated-user.ts'
 import { createBrowserCookies } from '../../sign-in/federated/browser-cookie.ts'
 import {
@@ -44,6 +43,7 @@ import {
 } from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { startSession } from '../../sign-in/sessions/sessions.ts'
+import { uncountAttempt } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { issueTokens } from './issue-tokens.ts'
 import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
@@ -163,7 +163,7 @@ async function signInAtProvider(
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
     const opened = user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
-    if (opened) await uncountCallback(trx, counted)
+    if (opened) await uncountAttempt(trx, counted)
     request.audit(
       user?.uid ?? null,
       {
