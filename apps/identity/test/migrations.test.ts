@@ -91,20 +91,25 @@ describe('the built-in applications', () => {
     expect(rows).toEqual(['cli', 'console'].map((id) => ({ id, skeleton: toSkeleton(id) })))
   })
 
-  it.each(['console', 'CLI'])('stop the migration if an application is registered as %s, which says what to do', async (id) => {
-    await using database = await databaseUpTo('0015')
-    await using connection = connect<DB>(database.url, { name: 'identity-test' })
-    const { db } = connection
-    await sql`
+  it.each(['console', 'CLI'])(
+    'stop the migration if an application is registered as %s, which says what to do',
+    async (id) => {
+      await using database = await databaseUpTo('0015')
+      await using connection = connect<DB>(database.url, { name: 'identity-test' })
+      const { db } = connection
+      await sql`
       with client as (
         insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
         values ('A', 'A', 'A', false, 'REGULAR', true, true, true, true) returning uid)
       insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, client_name, redirect_uris, scopes, grant_types)
-      select uid, ${id}, ${toSkeleton(id)}, 'Old', '{https://app.example/}', '{openid}', '{authorization_code}' from client`.execute(db)
-    await expect(migrate(database.url, migrationsFolder)).rejects.toThrow(
-      `An application is registered with the id "${id}", which is now reserved.`,
-    )
-    await sql`update sso_client_configs set sso_client_id = 'renamed', sso_client_id_skeleton = 'renamed'`.execute(db)
-    expect(await migrate(database.url, migrationsFolder)).toEqual(['0016_built_in_applications.sql'])
-  })
+      select uid, ${id}, ${toSkeleton(id)}, 'Old', '{https://app.example/}', '{openid}', '{authorization_code}' from client`.execute(
+        db,
+      )
+      await expect(migrate(database.url, migrationsFolder)).rejects.toThrow(
+        `An application is registered with the id "${id}", which is now reserved.`,
+      )
+      await sql`update sso_client_configs set sso_client_id = 'renamed', sso_client_id_skeleton = 'renamed'`.execute(db)
+      expect(await migrate(database.url, migrationsFolder)).toEqual(['0016_built_in_applications.sql'])
+    },
+  )
 })

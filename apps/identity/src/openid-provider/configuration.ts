@@ -129,7 +129,8 @@ function createLoginPolicy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
   for (const consent of prompts.get('consent')?.checks ?? []) {
     const { check } = consent
-    consent.check = (ctx) => (isConsole(ctx.oidc.client?.clientId) ? interactionPolicy.Check.NO_NEED_TO_PROMPT : check(ctx))
+    consent.check = (ctx) =>
+      isConsole(ctx.oidc.client?.clientId) ? interactionPolicy.Check.NO_NEED_TO_PROMPT : check(ctx)
   }
   prompts
     .get('login')

@@ -14,7 +14,8 @@ afterAll(() => service.stop())
 
 const roles = ['ROLE_SEE_VIEW', 'ROLE_MANAGE_USER', 'ROLE_SUPER_ADMIN'] as const
 const scope = 'openid ROLE_SEE_VIEW ROLE_SEE_AUDIT_LOG'
-const someone = async () => service.user({ client: await service.client(), roles: ['ROLE_SEE_VIEW', 'ROLE_MANAGE_USER'] })
+const someone = async () =>
+  service.user({ client: await service.client(), roles: ['ROLE_SEE_VIEW', 'ROLE_MANAGE_USER'] })
 
 describe('the command line', () => {
   it('signs in users of every organisation at any port, and asks for consent each time', async () => {

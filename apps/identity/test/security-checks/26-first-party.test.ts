@@ -63,7 +63,11 @@ describe('the id of a built-in application', () => {
       await admin.put(`/sso-client-configs/${uid}`).send(applicationBody()).expect(404)
       await admin.put(`/clients/${admin.client}/sso-client-configs/${uid}`).send(applicationBody()).expect(404)
       await admin.delete(`/sso-client-configs/${uid}`).expect(404)
-      const { body } = await service.service().post('/lookups/users').send({ ids: [uid] }).expect(200)
+      const { body } = await service
+        .service()
+        .post('/lookups/users')
+        .send({ ids: [uid] })
+        .expect(200)
       expect(body).toEqual([])
     }
     expect((await builtIn()).rows).toEqual(before.rows)
@@ -217,7 +221,13 @@ describe('codes and tokens', () => {
         .sign(key)
     expect(await inPerson(await signed({}))).toBe(200)
     expect(await inPerson(await signed({ scope: 'ROLE_SEE_VIEW' }))).toBe(403)
-    const grants = [undefined, '', 'x', decodeJwt(foreign.tokens.access_token)['grant'], decodeJwt(own.tokens.access_token)['grant']]
+    const grants = [
+      undefined,
+      '',
+      'x',
+      decodeJwt(foreign.tokens.access_token)['grant'],
+      decodeJwt(own.tokens.access_token)['grant'],
+    ]
     for (const grant of grants) expect([grant, await inPerson(await signed({ grant }))]).toEqual([grant, 401])
     expect(await inPerson(await signed({ client_id: registered.body.ssoClientId }))).toBe(403)
     expect(await inPerson(await signed({ client_id: 'cli' }))).toBe(403)

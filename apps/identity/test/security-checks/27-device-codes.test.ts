@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import * as client from 'openid-client'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { commandLine } from '../openid-provider/built-in-clients.ts'
-import { Browser, type Page } from '../openid-provider/browser.ts'
+import type { Browser} from '../openid-provider/browser.ts';
+import { type Page } from '../openid-provider/browser.ts'
 import { published } from '../openid-provider/relying-party.ts'
 
 let service: Service
@@ -39,7 +40,11 @@ describe('guessing user codes', () => {
     const from = (address: string) => ({ 'x-forwarded-for': address })
     const pages = await Promise.all(
       Array.from({ length: 60 }, (_, at) =>
-        send(browser, { ...fields, user_code: `BBBB-BB${String.fromCharCode(66 + (at % 20))}B` }, from(`192.0.2.${at}`)),
+        send(
+          browser,
+          { ...fields, user_code: `BBBB-BB${String.fromCharCode(66 + (at % 20))}B` },
+          from(`192.0.2.${at}`),
+        ),
       ),
     )
     expect(statuses(pages)).toEqual({ 200: 20, 429: 40 })

@@ -13,11 +13,7 @@ import { chooseLanguageForLocales } from '../../pages/language.ts'
 import { buildPageHeaders } from '../../pages/send-page.ts'
 import { renderTokenPage } from '../../pages/signed-in-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
-import {
-  type FederatedUser,
-  admitFederatedUser,
-  countCallback,
-} from '../../sign-in/federated/federated-user.ts'
+import { type FederatedUser, admitFederatedUser, countCallback } from '../../sign-in/federated/federated-user.ts'
 import { createBrowserCookies } from '../../sign-in/federated/browser-cookie.ts'
 import {
   type FederatedPerson,

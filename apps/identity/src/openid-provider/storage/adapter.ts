@@ -32,7 +32,8 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: ConsoleSettings & { 
 
   return (model: string): Adapter => {
     const registered = coalesceQueries((id) => findApplication(db, id))
-    const application = async (id: string) => (findBuiltIn(id, settings) as AdapterPayload | undefined) ?? registered(id)
+    const application = async (id: string) =>
+      (findBuiltIn(id, settings) as AdapterPayload | undefined) ?? registered(id)
     const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${hashSecret(id)}`
 
     async function find(

@@ -20,9 +20,11 @@ export const de: PageTexts = {
     passwordMissing: 'Geben Sie Ihr Passwort ein.',
     refused: 'Benutzername oder Passwort ist falsch, oder Sie können sich nicht mit einem Passwort anmelden.',
     organisation: 'Code Ihrer Organisation',
-    organisationHint: 'Wenn Sie sich mit dem Konto Ihrer Organisation anmelden, geben Sie stattdessen hier ihren Code ein.',
+    organisationHint:
+      'Wenn Sie sich mit dem Konto Ihrer Organisation anmelden, geben Sie stattdessen hier ihren Code ein.',
     organisationSubmit: 'Anmeldedienst suchen',
-    organisationUnknown: 'Für eine Organisation mit diesem Code ist kein Anmeldedienst eingerichtet. Prüfen Sie den Code.',
+    organisationUnknown:
+      'Für eine Organisation mit diesem Code ist kein Anmeldedienst eingerichtet. Prüfen Sie den Code.',
   },
   code: {
     title: 'Bestätigen Sie Ihre Identität',

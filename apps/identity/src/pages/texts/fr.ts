@@ -21,8 +21,7 @@ export const fr: PageTexts = {
     refused:
       'Le nom d’utilisateur ou le mot de passe est incorrect, ou vous ne pouvez pas vous connecter avec un mot de passe.',
     organisation: 'Code de votre organisation',
-    organisationHint:
-      'Si vous vous connectez avec le compte de votre organisation, saisissez plutôt son code ici.',
+    organisationHint: 'Si vous vous connectez avec le compte de votre organisation, saisissez plutôt son code ici.',
     organisationSubmit: 'Trouver le service de connexion',
     organisationUnknown:
       'Aucun service de connexion n’est configuré pour une organisation portant ce code. Vérifiez le code.',
