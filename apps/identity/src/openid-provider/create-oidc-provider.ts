@@ -36,6 +36,7 @@ export function createProvider(
 
 interface SessionLike {
   uid: string
+  exp?: number
   accountId?: string
 }
 
@@ -45,7 +46,7 @@ interface SessionLike {
  */
 function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
-  const { loginAccount, destroy } = prototype
+  const { loginAccount, destroy, persist } = prototype
   const get = provider.Session.get.bind(provider.Session)
   provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
     const session = await get(ctx)
@@ -57,6 +58,10 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
     if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
     this.uid = session
     loginAccount.call(this as never, details)
+  }
+  // For an error of the device pages, oidc-provider changes a session that it has not stored, and would fail.
+  prototype.persist = async function save(this: SessionLike) {
+    return typeof this.exp === 'number' ? persist.call(this as never) : ''
   }
   prototype.destroy = async function end(this: SessionLike) {
     if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)

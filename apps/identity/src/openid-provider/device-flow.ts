@@ -59,6 +59,7 @@ function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error:
   const texts = readPageTexts(facts.language)
   const { device: words, problems, application } = texts
   const message = findCodeMessage(error, texts)
+  if (error instanceof TooManyUserCodes) ctx.set('Retry-After', String(error.seconds))
   if (error === undefined || message !== undefined) {
     const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
     return sendProviderPage(

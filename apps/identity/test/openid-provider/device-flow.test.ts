@@ -55,8 +55,8 @@ describe('the device flow', () => {
     const tokens = poll(device)
     const done = await approve(party.browser(), device.user_code, user.username)
     expect([done.status, done.html]).toEqual([200, expect.stringContaining('The sign-in is complete')])
-    const { access_token, refresh_token, ...rest } = await tokens
-    expect(rest.claims()!.sub).toBe(user.uid)
+    expect((await tokens).claims()!.sub).toBe(user.uid)
+    const { access_token, refresh_token } = await tokens
     expect(decodeJwt(access_token)).toMatchObject({ client_id: 'cli', scope: 'ROLE_SEE_VIEW', tenant: user.client })
     await service.bearing(access_token).get('/session').expect(200)
     const next = await client.refreshTokenGrant(party.config, refresh_token!)
@@ -117,9 +117,8 @@ describe('the device flow', () => {
     const browser = party.browser()
     const [expired, used] = [await request(), await request()]
     await sql`
-      update oidc_models set expires_at = now() - interval '1 second' where model in ('UserCode', 'DeviceCode')`.execute(
-      service.db,
-    )
+      update oidc_models set expires_at = now() - interval '1 second', payload = payload || '{"exp": 1}'
+      where model in ('UserCode', 'DeviceCode')`.execute(service.db)
     const open = await request()
     await browser.submit(await enter(browser, open.user_code), { confirm: 'yes' })
     for (const code of [expired.user_code, used.user_code, open.user_code, 'BBBB-BBBB', '<b>', 'x'.repeat(500)]) {
