@@ -65,7 +65,8 @@ it('signs users in to the console through the provider of the organisation whose
   const browser = web.browser()
   const start = await browser.open(url)
   expect(start.html).not.toContain('/auth/sso/')
-  const withCode = (code: string) => browser.open(`${start.url.pathname}?${new URLSearchParams({ organisation: code })}`)
+  const withCode = (code: string) =>
+    browser.open(`${start.url.pathname}?${new URLSearchParams({ organisation: code })}`)
   for (const code of ['nobody', '<script>', 'x'.repeat(300), "'"]) {
     const { status, html } = await withCode(code)
     expect([status, html.includes('/auth/sso/'), html.includes('<script>')]).toEqual([200, false, false])

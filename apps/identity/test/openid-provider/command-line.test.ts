@@ -85,7 +85,9 @@ describe('the command line', () => {
 
   it('loses its tokens with the session of the browser', async () => {
     const { browser, tokens } = await party.signIn((await someone()).username, { scope })
-    await browser.submit(await browser.open('/oidc/session/end'), { logout: 'yes' })
+    const signedOut = await browser.submit(await browser.open('/oidc/session/end?client_id=cli'), { logout: 'yes' })
+    expect(signedOut.html).toContain('You are signed out')
+    expect(signedOut.html).not.toContain('127.0.0.1')
     await service.bearing(tokens.access_token).get('/session').expect(401)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',

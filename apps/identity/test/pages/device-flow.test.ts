@@ -23,14 +23,15 @@ describeInBrowser('approving a program on another device, without JavaScript', (
   const request = () => client.initiateDeviceAuthorization(cli.config, { scope: 'openid ROLE_SEE_VIEW' })
   const poll = (device: client.DeviceAuthorizationResponse) =>
     client.pollDeviceAuthorizationGrant(cli.config, { ...device, interval: 0.1 })
-  const someone = async () =>
-    service.user({ client: await service.client({ name: 'Northwind' }), roles: ['ROLE_SEE_VIEW'] })
+  const someone = async (organisation: string) =>
+    service.user({ client: await service.client({ name: organisation }), roles: ['ROLE_SEE_VIEW'] })
 
   it.each([
     ['a phone', 390],
     ['a desktop computer', 1280],
-  ])('enters a wrong code and the right one, confirms, signs in and consents on %s', async (_device, width) => {
-    const { username } = await someone()
+  ])('enters a wrong code and the right one, confirms, signs in and consents on %s', async (screen, width) => {
+    const organisation = `Northwind on ${screen}`
+    const { username } = await someone(organisation)
     const device = await request()
     const { page, asked, complaints, close } = await visit(browser, { javaScript: false, width })
     await page.goto(device.verification_uri)
@@ -47,7 +48,7 @@ describeInBrowser('approving a program on another device, without JavaScript', (
     await page.type('#username', username)
     await page.type('#password', goodPassword)
     await follow(page, '[name=password] ~ button, form button')
-    expect(await page.title()).toBe('Allow Sluice command line? – Northwind')
+    expect(await page.title()).toBe(`Allow Sluice command line? – ${organisation}`)
     await follow(page, 'button[value=allow]')
     expect(await page.title()).toMatch(/^The sign-in is complete/)
     const { access_token } = await poll(device)
@@ -55,7 +56,7 @@ describeInBrowser('approving a program on another device, without JavaScript', (
     await close()
     // The console only reports responses other than 200, so the Content-Security-Policy blocked nothing.
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
-    expect(asked.filter(({ referer }) => referer !== undefined)).toEqual([])
+    expect(asked.filter(({ referer }) => Boolean(referer))).toEqual([])
   })
 
   it('refuses the sign-in on the page of a link', async () => {

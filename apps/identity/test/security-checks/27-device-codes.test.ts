@@ -3,8 +3,7 @@ import { sql } from 'kysely'
 import * as client from 'openid-client'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { commandLine } from '../openid-provider/built-in-clients.ts'
-import type { Browser} from '../openid-provider/browser.ts';
-import { type Page } from '../openid-provider/browser.ts'
+import type { Browser, Page } from '../openid-provider/browser.ts'
 import { published } from '../openid-provider/relying-party.ts'
 
 let service: Service
@@ -129,7 +128,8 @@ it('the database and the logs contain no usable code', async () => {
   const user = await someone()
   const device = await request()
   const browser = cli.browser()
-  let page = await browser.submit(await browser.open('/device'), { user_code: device.user_code })
+  const link = await browser.open(device.verification_uri_complete!)
+  let page = await browser.submit(link, { user_code: device.user_code })
   page = await browser.submit(page, { confirm: 'yes' })
   page = await browser.submit(page, { username: user.username, password: goodPassword })
   const { rows } = await sql<{ row: string }>`
