@@ -39,7 +39,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     write().catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
   }
   const refused = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
-    // A device asks every few seconds whether the user has approved it.
+    // A device polls every few seconds until the user has approved it.
     if (error === 'authorization_pending') return
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({

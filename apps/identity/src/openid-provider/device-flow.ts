@@ -5,12 +5,13 @@ import { renderDeviceCodePage, renderDeviceConfirmationPage } from '../pages/dev
 import { html, isolateName } from '../pages/html.ts'
 import { readPageTexts } from '../pages/language.ts'
 import { renderMessagePage } from '../pages/message-page.ts'
+import type { PageTexts } from '../pages/texts/en.ts'
 import { describePage, readRefusalTexts, sendProviderPage } from './provider-pages.ts'
 import { TooManyUserCodes } from './storage/user-codes.ts'
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>
 
-/** What the confirmation page shows of the program that requested the sign-in. Nothing of it is verified but the address. */
+/** The program that requested the sign-in, for the confirmation page. Only the address is verified. */
 interface DeviceInfo extends Record<string, unknown> {
   address: string
   userAgent: string
@@ -50,42 +51,34 @@ export const deviceFlow: DeviceFlow = {
   },
 }
 
-/**
- * Shows the page for the user code, or after a decision or an error the page that says so. oidc-provider calls it for every
- * error of these pages.
- */
+/** Shows the page for the user code, or a message after a refusal or an error. oidc-provider calls it for all of them. */
 function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error: Error | undefined): void {
   const facts = describePage(ctx)
   const texts = readPageTexts(facts.language)
-  const { device: words, problems, application } = texts
   const message = findCodeMessage(error, texts)
+  if (error !== undefined && message === undefined)
+    return sendProviderPage(ctx, renderMessagePage({ ...facts, ...explainError(error, out, texts) }))
   if (error instanceof TooManyUserCodes) ctx.set('Retry-After', String(error.seconds))
-  if (error === undefined || message !== undefined) {
-    const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
-    return sendProviderPage(
-      ctx,
-      renderDeviceCodePage({ ...facts, ...buildForm(ctx), ...(userCode && { userCode }), ...(message && { message }) }),
-    )
-  }
-  if (error.name === 'AbortedError') {
-    const denied = { title: words.deniedTitle, text: words.denied }
-    return sendProviderPage(ctx, renderMessagePage({ ...facts, ...denied }))
-  }
-  const hasEnded = error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant
-  const isForeignForm = error instanceof errors.InvalidRequest && !hasEnded
-  const shown = isForeignForm
-    ? { title: problems.crossSiteTitle, text: problems.crossSite }
-    : hasEnded
-      ? { title: application.ended.title, text: words.ended }
-      : readRefusalTexts(texts, out?.error ?? 'server_error')
-  sendProviderPage(ctx, renderMessagePage({ ...facts, ...shown, status: 'problem' }))
+  const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
+  const given = { ...(userCode && { userCode }), ...(message && { message }) }
+  sendProviderPage(ctx, renderDeviceCodePage({ ...facts, ...buildForm(ctx), ...given }))
+}
+
+/** Returns the message page of an error that entering another code cannot solve. */
+function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts) {
+  const { device: words, problems, application } = texts
+  if (error.name === 'AbortedError') return { title: words.deniedTitle, text: words.denied }
+  const status = 'problem' as const
+  if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant)
+    return { title: application.ended.title, text: words.ended, status }
+  // The form has no token of this browser.
+  if (error instanceof errors.InvalidRequest)
+    return { title: problems.crossSiteTitle, text: problems.crossSite, status }
+  return { ...readRefusalTexts(texts, out?.error ?? 'server_error'), status }
 }
 
 /** Returns the message for a code that is not accepted; undefined for other errors. The page does not say whether the code exists. */
-function findCodeMessage(
-  error: Error | undefined,
-  { device: words, problems }: ReturnType<typeof readPageTexts>,
-): string | undefined {
+function findCodeMessage(error: Error | undefined, { device: words, problems }: PageTexts): string | undefined {
   if (error instanceof TooManyUserCodes) return problems.wait(error.seconds)
   switch (error?.name) {
     case 'NoCodeError':

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import * as client from 'openid-client'
+import { readConfig } from '../../src/config.ts'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { consoleClient, consoleSettings } from './built-in-clients.ts'
 
@@ -212,5 +213,41 @@ describe('without its settings, the console is off and says so', () => {
     } finally {
       await off.stop()
     }
+  })
+})
+
+describe('the settings of the console', () => {
+  const read = (settings: Record<string, string>) => () =>
+    readConfig({
+      IDENTITY_DATABASE_URL: 'postgres://identity@localhost/identity',
+      SECRET_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
+      SERVICE_SECRET: 's'.repeat(24),
+      ...settings,
+    })
+
+  it('accept https, and http at a loopback address', () => {
+    const CONSOLE_REDIRECT_URIS = 'https://console.example.org/back, http://127.0.0.1:3000/back,http://[::1]/back'
+    expect(read({ CONSOLE_REDIRECT_URIS })().CONSOLE_REDIRECT_URIS).toHaveLength(3)
+    expect(read({})()).toMatchObject({ CONSOLE_SECRET: undefined, CONSOLE_REDIRECT_URIS: [] })
+    expect(read({ CONSOLE_SECRET: 'x'.repeat(24) })().secrets).toContain('x'.repeat(24))
+  })
+
+  it.each([
+    ['http://console.example.org/back', 'must begin with https://'],
+    ['http://localhost:3000/back', 'must begin with https://'],
+    ['javascript:alert(1)', 'must begin with https://'],
+    ['https://console.example.org/*', 'must not contain *'],
+    ['https://console.example.org/back#part', 'must not contain a fragment'],
+    ['https://user@console.example.org/back', 'must not contain a username'],
+    ['https://CONSOLE.example.org/back', 'must be written as browsers normalize it'],
+    ['console.example.org', 'must be an absolute address'],
+  ])('refuse the address %s', (uri, reason) => {
+    expect(read({ CONSOLE_REDIRECT_URIS: `https://good.example/,${uri}` })).toThrow(
+      `CONSOLE_REDIRECT_URIS has the address "${uri}", which ${reason}`,
+    )
+  })
+
+  it('refuse a short secret', () => {
+    expect(read({ CONSOLE_SECRET: 'short' })).toThrow('CONSOLE_SECRET must have at least 24 characters')
   })
 })

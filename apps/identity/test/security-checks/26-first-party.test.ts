@@ -53,6 +53,11 @@ describe('the id of a built-in application', () => {
     expect((await builtIn()).rows).toEqual(before.rows)
   })
 
+  it('cannot be imitated with letters that look alike', async () => {
+    for (const ssoClientId of ['с\u043ensole', 'cl\u0456', 'console\u200b', ' console', 'cli ', '\uff43li'])
+      await admin.post('/sso-client-configs').send(applicationBody({ ssoClientId })).expect(400)
+  })
+
   it('belongs to applications that no operation shows or changes', async () => {
     const before = await builtIn()
     expect(before.rows).toHaveLength(2)
