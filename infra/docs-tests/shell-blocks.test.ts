@@ -39,6 +39,7 @@ const pages = [
   'docs/exports.md',
   'docs/undo.md',
   'docs/sso-for-applications.md',
+  'docs/built-in-applications.md',
   'docs/sso-for-providers.md',
   'docs/people.md',
 ]
@@ -162,6 +163,7 @@ describe('the shell blocks in the docs', () => {
       /access: 'READ' }[^]*access: 'READ_WRITE'[^]*'SHARED'[^]*^PUBLIC$[^]*{ metadata: true, data: true }[^]*'007'/m,
     )
     expect(of('docs/sso-for-applications.md')).toMatch(/"ssoClientId":"reports"[^]*"access_token":"/)
+    expect(of('docs/built-in-applications.md')).toMatch(/"user_code":"[B-Z]{4}-[B-Z]{4}"/)
     expect(of('docs/sso-for-providers.md')).toContain('"provider":"GENERIC"')
     const people = of('docs/people.md')
     expect(people).toMatch(/\[ 'ida-\d+' \]/)

@@ -36,6 +36,7 @@ export const programEnvironment = (settings: Settings, secrets: Secrets, databas
     PIPELINE_PUBLIC_URL: settings.pipelinePublicUrl,
     SECRET_KEYS: secrets.secretKeys,
     SERVICE_SECRET: secrets.serviceSecret,
+    CONSOLE_SECRET: secrets.consoleSecret,
     FILES_DIRECTORY: join(settings.state, 'files'),
   }
 }

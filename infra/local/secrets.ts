@@ -14,6 +14,8 @@ export type Secrets = {
   secretKeys: string
   /** The secret with which the two services authenticate to each other. */
   serviceSecret: string
+  /** The client secret of the console. */
+  consoleSecret: string
   /** The first administrator. Absent if SLUICE_ADMIN_PASSWORD gave the password. */
   admin?: { username: string; password: string }
 }
@@ -34,7 +36,9 @@ export const secretsOf = async (state: string): Promise<Secrets> => {
   })
   if (text !== undefined) {
     await chmod(file, 0o600)
-    return parse(text, file)
+    const secrets = parse(text, file)
+    // Earlier versions generated none.
+    return secrets.consoleSecret ? secrets : saveSecrets(state, { ...secrets, consoleSecret: randomSecret() })
   }
   if (await stat(join(state, 'postgres')).catch(() => undefined)) {
     throw new Refusal(
@@ -47,9 +51,12 @@ export const secretsOf = async (state: string): Promise<Secrets> => {
     pipeline: password(),
     warehouse: password(),
     secretKeys: `k1:${randomBytes(32).toString('base64')}`,
-    serviceSecret: randomBytes(32).toString('base64url'),
+    serviceSecret: randomSecret(),
+    consoleSecret: randomSecret(),
   })
 }
+
+const randomSecret = (): string => randomBytes(32).toString('base64url')
 
 const password = (): string => randomBytes(24).toString('base64url')
 

@@ -16,8 +16,23 @@ import {
   type Setting,
 } from '@sluice/process'
 import { senderAddress, smtpUrl } from '@sluice/mail'
+import { findRedirectUriFault } from './redirect-uris.ts'
 
 const keyRingSetting: Setting<KeyRing> = { secret: true, parse: keyRing }
+
+const optionalSecret: Setting<string | undefined> = { ...secretSetting(), fallback: undefined }
+
+const redirectUris: Setting<string[]> = {
+  fallback: [],
+  parse(given) {
+    const uris = listSetting().parse(given)
+    for (const uri of uris) {
+      const fault = findRedirectUriFault(uri)
+      if (fault !== undefined) throw new Error(`has the address "${uri.slice(0, 200)}", which ${fault}`)
+    }
+    return uris
+  },
+}
 
 const settingDefinitions = {
   IDENTITY_PORT: portSetting(3001),
@@ -40,6 +55,9 @@ const settingDefinitions = {
   OUTGOING_ALLOWED: outgoingAllowed(),
   TRUSTED_PROXIES: integerSetting({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
+  /** The client secret and the redirect URIs of the built-in application `console`. Without both, it is off. */
+  CONSOLE_SECRET: optionalSecret,
+  CONSOLE_REDIRECT_URIS: redirectUris,
   /** Whether administrators may set passwords of other users. See docs/decisions/0010. */
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
   /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */

@@ -207,7 +207,7 @@ export interface SigningKeys {
 }
 
 export interface SsoClientConfigs {
-  client: string;
+  client: string | null;
   client_name: string;
   created_at: Generated<Timestamp>;
   created_by: string | null;

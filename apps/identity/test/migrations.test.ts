@@ -1,13 +1,14 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { createContractChecker, ClientSummary } from '@sluice/contracts'
 import { connect, migrate } from '@sluice/database'
 import { testDatabase } from '@sluice/testing'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
+import { toSkeleton } from '../src/sign-in/username.ts'
 
 /** A database with the migrations up to this number, as an earlier version left it. */
 async function databaseUpTo(number: string) {
@@ -77,4 +78,38 @@ it('records deleted organisations from the audit log', async () => {
   await migrate(database.url, migrationsFolder)
   const { rows } = await sql`select uid, code, name from deleted_clients`.execute(db)
   expect(rows).toEqual([{ uid, code: 'GONE', name: 'Gone' }])
+})
+
+describe('the built-in applications', () => {
+  it('have the skeletons with which ids of applications are compared', async () => {
+    await using database = await testDatabase({ migrations: migrationsFolder })
+    await using connection = connect<DB>(database.url, { name: 'identity-test' })
+    const { rows } = await sql<{ id: string; skeleton: string }>`
+      select sso_client_id as id, sso_client_id_skeleton as skeleton from sso_client_configs order by 1`.execute(
+      connection.db,
+    )
+    expect(rows).toEqual(['cli', 'console'].map((id) => ({ id, skeleton: toSkeleton(id) })))
+  })
+
+  it.each(['console', 'CLI'])(
+    'stop the migration if an application is registered as %s, which says what to do',
+    async (id) => {
+      await using database = await databaseUpTo('0015')
+      await using connection = connect<DB>(database.url, { name: 'identity-test' })
+      const { db } = connection
+      await sql`
+      with client as (
+        insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
+        values ('A', 'A', 'A', false, 'REGULAR', true, true, true, true) returning uid)
+      insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, client_name, redirect_uris, scopes, grant_types)
+      select uid, ${id}, ${toSkeleton(id)}, 'Old', '{https://app.example/}', '{openid}', '{authorization_code}' from client`.execute(
+        db,
+      )
+      await expect(migrate(database.url, migrationsFolder)).rejects.toThrow(
+        `An application is registered with the id "${id}", which is now reserved.`,
+      )
+      await sql`update sso_client_configs set sso_client_id = 'renamed', sso_client_id_skeleton = 'renamed'`.execute(db)
+      expect(await migrate(database.url, migrationsFolder)).toEqual(['0016_built_in_applications.sql'])
+    },
+  )
 })

@@ -26,8 +26,19 @@ export interface Installation extends AsyncDisposable {
   command(file: string, ...flags: string[]): Promise<string>
 }
 
+interface InstallationOptions {
+  identities?: number
+  pipeline?: boolean
+  /** Further settings of the identity service. */
+  settings?: Environment
+}
+
 /** Starts processes of the identity service, and optionally one of the pipeline service. */
-export async function startInstallation({ identities = 1, pipeline = false } = {}): Promise<Installation> {
+export async function startInstallation({
+  identities = 1,
+  pipeline = false,
+  settings = {},
+}: InstallationOptions = {}): Promise<Installation> {
   await using cleanup = new AsyncDisposableStack()
   const database = cleanup.use(await testDatabase({ migrations: join(apps, 'identity/migrations') }))
   const ports = await Promise.all(Array.from({ length: identities }, freePort))
@@ -43,6 +54,7 @@ export async function startInstallation({ identities = 1, pipeline = false } = {
     IDENTITY_DATABASE_URL: database.url,
     SLUICE_ADMIN_PASSWORD: goodPassword,
     ADMIN_SETS_PASSWORDS: 'true',
+    ...settings,
   }
   await assertExited(startProgram('identity/bin/create-first-admin.ts', identity))
   await Promise.all(

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
@@ -65,7 +65,13 @@ describe('a super admin who switches the organisation', () => {
         returning id)
       insert into application_consents (user_id, sso_client_config_id, scopes)
       select u.id, a.id, '{ROLE_SEE_SCHEMA}' from users u, a where u.uid = ${admin.uid}`.execute(service.db)
-    const standing = { kind: 'session', id: admin.uid, session: sessionOf(admin), application }
+    const grant = randomBytes(32)
+    await sql`
+      insert into oidc_models (model, id_hash, payload, session_id, sso_client_config_id, expires_at)
+      select 'Grant', ${grant}, '{}', s.id, a.id, now() + interval '1 hour' from sessions s, sso_client_configs a
+      where s.uid = ${sessionOf(admin)} and a.sso_client_id = ${application}`.execute(service.db)
+    const session = { kind: 'session', id: admin.uid, session: sessionOf(admin), application }
+    const standing = { ...session, grant: grant.toString('base64url') }
     const { body } = await service.service().post('/lookups/standing').send(standing).expect(200)
     expect(body).toMatchObject({ open: true, roles: ['ROLE_SEE_SCHEMA'], client: { id: admin.client } })
   })

@@ -49,4 +49,5 @@ export const secrets: Secret[] = [
   { name: 'identity key ring', make: keyRing, places: [file('identity/secret-keys')] },
   { name: 'pipeline key ring', make: keyRing, places: [file('pipeline/secret-keys')] },
   { name: 'service secret', make: token, places: [file('identity/service-secret'), file('pipeline/service-secret')] },
+  { name: 'console secret', make: token, places: [file('identity/console-secret')] },
 ]

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
 import {
+  consoleApplication,
   firstParty,
   rolesWithin,
   type Credential,
@@ -10,7 +11,7 @@ import {
 } from '@sluice/contracts'
 import { anonymousCaller, type Caller, type PresentedCredential } from './operation.ts'
 import { problems } from './problem.ts'
-import type { TokenVerifier } from './token-verifier.ts'
+import type { TokenVerifier, VerifiedToken } from './token-verifier.ts'
 
 interface AuthenticatorOptions {
   verify: TokenVerifier
@@ -74,16 +75,34 @@ export function isCallerUnchanged(caller: Caller, found: PrincipalState | undefi
 
 async function readCredential(token: string, verify: TokenVerifier): Promise<PresentedCredential> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
-  const { sub, sid, client_id, scope = '', issued } = await verify(token)
-  if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
-  const credential: Credential = { kind: 'session', id: sub, session: sid }
-  if (client_id === firstParty) return { credential, issued }
+  const given = toPresentedCredential(await verify(token))
   // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
-  if (scope === '')
+  if (given.credential.application !== undefined && given.scope === '')
     throw problems.forbidden(
       'The application has no role for this service. Request a role in the scope of the sign-in.',
     )
-  return { credential: { ...credential, application: client_id }, issued, scope }
+  return given
+}
+
+/**
+ * Returns what a verified access token presents. Only tokens of the sign-in itself and of the console have no scope, so
+ * only these act in person. A token of the console never has one: a scope means that an earlier version issued the token
+ * to a registered application with that id.
+ */
+export function toPresentedCredential({
+  sub,
+  sid,
+  client_id,
+  scope,
+  grant,
+  issued,
+}: VerifiedToken): PresentedCredential {
+  if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }
+  const session: Credential = { kind: 'session', id: sub, session: sid }
+  if (client_id === firstParty) return { credential: session, issued }
+  const credential = { ...session, application: client_id, ...(grant !== undefined && { grant }) }
+  if (client_id === consoleApplication && scope === undefined) return { credential, issued }
+  return { credential, issued, scope: scope ?? '' }
 }
 
 /** Tokens carry whole seconds, so a token that was issued in the second of a change stays valid. */

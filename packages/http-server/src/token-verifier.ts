@@ -6,6 +6,7 @@ import { problems } from './problem.ts'
 export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_id' | 'tenant'> {
   sid: string | undefined
   scope: string | undefined
+  grant: string | undefined
   /** The issue time. */
   issued: Date
 }
@@ -63,8 +64,8 @@ async function verifyToken(token: string, issuer: string, keys: JWTVerifyGetKey)
       requiredClaims: ['sub', 'exp', 'iat', 'tenant', 'client_id'],
       clockTolerance,
     })
-    const { sub, sid, tenant, client_id, scope, iat = 0, exp = 0 } = payload
-    const claims = { sub, sid, tenant, client_id, scope, issued: new Date(iat * 1000) }
+    const { sub, sid, tenant, client_id, scope, grant, iat = 0, exp = 0 } = payload
+    const claims = { sub, sid, tenant, client_id, scope, grant, issued: new Date(iat * 1000) }
     return { claims, until: Math.min(Date.now() + verificationTtlMs, (exp + clockTolerance) * 1000) }
   } catch (error) {
     if (error instanceof errors.JWTExpired)

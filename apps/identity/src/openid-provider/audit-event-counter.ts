@@ -66,10 +66,12 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     try {
       await sql`
         insert into audit (operation, actor, client, object, request_id, address, details)
-        select n.operation, coalesce(n."user", case when n.proven then a.uid end), a.client, n.application, '', n.address, n.details
+        select n.operation, coalesce(n."user", case when n.proven then a.uid end), coalesce(a.client, u.client), n.application, '',
+          n.address, n.details
         from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(toAuditRow))}) as n(
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
-        left join sso_client_configs a on a.sso_client_id = n.application`.execute(db)
+        left join sso_client_configs a on a.sso_client_id = n.application
+        left join users u on u.uid = n."user"`.execute(db)
     } catch (error) {
       logger.error(
         { err: error },

@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { sql } from 'kysely'
 import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { recordAudit } from '@sluice/database'
 import type { Logger } from '@sluice/process'
@@ -24,17 +25,22 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   const audit = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
     const { client } = ctx.oidc
     if (!client) return
-    recordAudit(db, {
-      operation,
-      actor: user ?? null,
-      client: (client as unknown as ExtraMetadata).tenant,
-      object: client.clientId,
-      requestId: ctx.response.get('x-request-id'),
-      address: readAddress(ctx),
-      details,
-    }).catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
+    const { tenant } = client as unknown as ExtraMetadata
+    const write = async () =>
+      recordAudit(db, {
+        operation,
+        actor: user ?? null,
+        client: tenant || (user === undefined ? null : await findClientOfUser(db, user)),
+        object: client.clientId,
+        requestId: ctx.response.get('x-request-id'),
+        address: readAddress(ctx),
+        details,
+      })
+    write().catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
   }
   const countRefusal = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
+    // A device polls every few seconds until the user has approved it.
+    if (error === 'authorization_pending') return
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({
       operation,
@@ -53,12 +59,14 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   })
   provider.on('grant.success', (ctx) => {
     const { client, entities, params = {} } = ctx.oidc
-    const code = entities.AuthorizationCode
+    const code = entities.AuthorizationCode ?? entities.DeviceCode
     if (params['grant_type'] === 'client_credentials' && client) {
       const address = readAddress(ctx)
       tally.count({ operation: 'oidc.clientCredentials', application: client.clientId, proven: true, address })
-    } else if (params['grant_type'] === 'authorization_code' && code)
-      audit(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes] })
+    } else if (code) {
+      const device = 'deviceInfo' in code && { device: code.deviceInfo }
+      audit(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes], ...device })
+    }
   })
   provider.on('authorization.success', (ctx) => {
     const { client, entities, session } = ctx.oidc
@@ -68,6 +76,8 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     tally.count({ operation: 'oidc.silentSignIn', ...event })
   })
   provider.on('grant.error', countRefusal)
+  provider.on('device_authorization.error', countRefusal)
+  provider.on('code_verification.error', countRefusal)
   provider.on('revocation.error', countRefusal)
   provider.on('introspection.error', (ctx, error) => {
     // introspect-jwt.ts answers these requests.
@@ -80,6 +90,12 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     if (route === 'token')
       audit(ctx, 'oidc.reuse', token?.accountId ?? findReplayedTokenUser(ctx), { grantType: params['grant_type'] })
   })
+}
+
+/** Returns the client of a user who signed in to a built-in application, which has none. */
+async function findClientOfUser(db: EventSinks['db'], user: string): Promise<string | null> {
+  const { rows } = await sql<{ client: string }>`select client from users where uid = ${user}`.execute(db)
+  return rows[0]?.client ?? null
 }
 
 const readAddress = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''

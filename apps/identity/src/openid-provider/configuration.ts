@@ -6,11 +6,14 @@ import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { parsePublicAddress } from '../public-address.ts'
+import { hashSecret } from '../stored-secrets.ts'
+import { deviceFlow } from './device-flow.ts'
 import { claimsByScope, findAccount } from './storage/accounts.ts'
 import { createOidcAdapter } from './storage/adapter.ts'
+import { isConsole } from './storage/built-in-applications.ts'
 import { type ExtraMetadata, extraMetadata } from './storage/clients.ts'
 import { loadExistingGrant } from './storage/consents.ts'
-import { renderError } from './provider-pages.ts'
+import { createErrorRenderer } from './provider-pages.ts'
 import { createResourceServer } from './resource-server.ts'
 import { logoutSource, postLogoutSuccessSource } from './sign-out.ts'
 
@@ -34,7 +37,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
   const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
 
   return {
-    adapter: createOidcAdapter(db),
+    adapter: createOidcAdapter(db, config),
     jwks: { keys: keys as NonNullable<Configuration['jwks']>['keys'] },
     findAccount: findAccount(db),
     loadExistingGrant: loadExistingGrant(db),
@@ -72,6 +75,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
       AccessToken: ACCESS_TOKEN_SECONDS,
       ClientCredentials: ACCESS_TOKEN_SECONDS,
       AuthorizationCode: minutes,
+      DeviceCode: 10 * minutes,
       IdToken: 60 * minutes,
       Interaction: 60 * minutes,
       // An anonymous session lasts only as long as a pending sign-in.
@@ -85,14 +89,15 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     // The adapter ends all models together with their sign-in session.
     expiresWithSession: async () => false,
-    extraTokenClaims: (_ctx, token) => ({
-      tenant: readExtraMetadata(token.client).tenant,
-      ...('sessionUid' in token && { sid: token.sessionUid }),
+    extraTokenClaims: (ctx, token) => ({
+      tenant: readExtraMetadata(token.client).tenant || ctx.oidc.account?.['client'],
+      ...('sessionUid' in token && { sid: token.sessionUid, grant: hashSecret(token.grantId).toString('base64url') }),
     }),
-    renderError,
+    renderError: createErrorRenderer(config),
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      deviceFlow,
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       introspection: { enabled: true, allowedPolicy: mayIntrospect },
@@ -111,16 +116,22 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
 async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string }): Promise<boolean> {
   if (client.clientAuthMethod === 'none') return false
   if (token.clientId === client.clientId) return true
+  const { tenant } = readExtraMetadata(client)
   const issuedTo = token.clientId === undefined ? undefined : await ctx.oidc.provider.Client.find(token.clientId)
-  return issuedTo !== undefined && readExtraMetadata(issuedTo).tenant === readExtraMetadata(client).tenant
+  return tenant !== '' && issuedTo !== undefined && readExtraMetadata(issuedTo).tenant === tenant
 }
 
 /**
- * Returns the default policy of the library plus one check: a session of a user who may not use this application
- * requires a new login.
+ * Returns the default policy of the library with two changes: a session of a user who may not use this application requires
+ * a new login, and nothing makes the console ask for consent.
  */
 function createLoginPolicy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
+  for (const consent of prompts.get('consent')?.checks ?? []) {
+    const { check } = consent
+    consent.check = (ctx) =>
+      isConsole(ctx.oidc.client?.clientId) ? interactionPolicy.Check.NO_NEED_TO_PROMPT : check(ctx)
+  }
   prompts
     .get('login')
     ?.checks.add(
@@ -142,6 +153,9 @@ export const oidcPaths = {
   revocation: '/oidc/token/revocation',
   introspection: '/oidc/token/introspection',
   end_session: '/oidc/session/end',
+  device_authorization: '/oidc/device-authorization',
+  /** Users type it, so it is short. */
+  code_verification: '/device',
 } as const
 
 /**
@@ -153,6 +167,7 @@ export const allOidcPaths = [
   '/.well-known/oauth-authorization-server',
   ...Object.values(oidcPaths),
   `${oidcPaths.authorization}/:uid`,
+  `${oidcPaths.code_verification}/:uid`,
   `${oidcPaths.end_session}/confirm`,
   `${oidcPaths.end_session}/success`,
 ]

@@ -12,6 +12,7 @@ import { buildProviderConfiguration, type ProviderDependencies } from './configu
 import type { AuditTally } from './audit-event-counter.ts'
 import { recordEvents } from './audit-events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
+import { keepUserCodeOffForms } from './device-flow.ts'
 import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
 /** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
@@ -23,6 +24,7 @@ export function createProvider(
   provider.proxy = true
   provider.use(answerUnknownPaths(parsePublicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)
+  provider.use(keepUserCodeOffForms)
   provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
   allowOnlyQueryResponseMode(provider)
   answerTemporarilyUnavailable(provider)
@@ -34,6 +36,7 @@ export function createProvider(
 
 interface SessionLike {
   uid: string
+  exp?: number
   accountId?: string
 }
 
@@ -43,7 +46,7 @@ interface SessionLike {
  */
 function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
-  const { loginAccount, destroy } = prototype
+  const { loginAccount, destroy, persist } = prototype
   const get = provider.Session.get.bind(provider.Session)
   provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
     const session = await get(ctx)
@@ -55,6 +58,10 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
     if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
     this.uid = session
     loginAccount.call(this as never, details)
+  }
+  // For an error of the device pages, oidc-provider changes a session that it has not stored, and would fail.
+  prototype.persist = async function save(this: SessionLike) {
+    return typeof this.exp === 'number' ? persist.call(this as never) : ''
   }
   prototype.destroy = async function end(this: SessionLike) {
     if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)

@@ -1,8 +1,7 @@
 import { decodeJwt } from 'jose'
 import type { Context, Next } from 'koa'
 import type { Kysely } from 'kysely'
-import { toCaller, tokenVerifier, type PresentedCredential } from '@sluice/http-server'
-import { firstParty } from '@sluice/contracts'
+import { toCaller, toPresentedCredential, tokenVerifier, type PresentedCredential } from '@sluice/http-server'
 import type { DB } from '../database.ts'
 import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
 import { findPrincipal } from '../sign-in/sessions/principal.ts'
@@ -63,11 +62,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
 
   async function presentedBy(token: string): Promise<PresentedCredential | undefined> {
     try {
-      const { sub, sid, client_id, scope, issued } = await verify(token)
-      if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }
-      const credential = { kind: 'session' as const, id: sub, session: sid }
-      if (client_id === firstParty) return { credential, issued }
-      return { credential: { ...credential, application: client_id }, issued, scope: scope ?? '' }
+      return toPresentedCredential(await verify(token))
     } catch {
       // RFC 7662 requires the answer `inactive` for an expired, forged or foreign token.
       return undefined

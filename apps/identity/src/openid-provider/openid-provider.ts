@@ -10,7 +10,13 @@ import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
 import { oidcPaths, allOidcPaths } from './configuration.ts'
 import { type AuditTally, createAuditTally } from './audit-event-counter.ts'
-import { limitPendingLogins, limitFormBody, limitParameterLength } from './request-limits.ts'
+import {
+  answerDeviceLimit,
+  limitDeviceLogins,
+  limitFormBody,
+  limitParameterLength,
+  limitPendingLogins,
+} from './request-limits.ts'
 import { createInteractionRoutes } from './interactions/interaction-routes.ts'
 import { createProvider, refusalOf } from './create-oidc-provider.ts'
 import { problems } from '@sluice/http-server'
@@ -56,7 +62,11 @@ export function createOpenIdProvider({
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   routes.use(oidcPaths.authorization, setPagePrefix(prefix), limitPendingLogins(), problemPages)
-  routes.get([oidcPaths.authorization, oidcPaths.end_session], limitParameterLength(prefix))
+  const deviceLimit = limitDeviceLogins()
+  routes.use(oidcPaths.device_authorization, deviceLimit, answerDeviceLimit)
+  routes.use(oidcPaths.code_verification, setPagePrefix(prefix), deviceLimit, problemPages)
+  const pages = [oidcPaths.authorization, oidcPaths.end_session, oidcPaths.code_verification]
+  routes.get(pages, limitParameterLength(prefix))
   routes.all(allOidcPaths, limitFormBody, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)

@@ -4,6 +4,7 @@ import { html } from '../pages/html.ts'
 import { chooseLanguage, readPageTexts } from '../pages/language.ts'
 import { renderMessagePage } from '../pages/message-page.ts'
 import { parsePublicAddress } from '../public-address.ts'
+import { type ConsoleSettings, isConsole, whyConsoleIsOff } from './storage/built-in-applications.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 import { buildPageHeaders } from '../pages/send-page.ts'
 import type { PageTexts } from '../pages/texts/en.ts'
@@ -15,14 +16,18 @@ export function describePage({ req, oidc }: KoaContextWithOIDC) {
   return { prefix, language: chooseLanguage(req as Request), ...(name && { organisation: { name } }) }
 }
 
-/** Shows the error page for a request that cannot be redirected back to the application. */
-export async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
-  const facts = describePage(ctx)
-  const texts = readPageTexts(facts.language)
-  const technical = [out.error, out.error_description].filter(Boolean).join(': ')
-  const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
-  sendProviderPage(ctx, renderMessagePage({ ...facts, ...readRefusalTexts(texts, out.error), note, status: 'problem' }))
-}
+/** Returns a function that shows the error page for a request that cannot be redirected back to the application. */
+export const createErrorRenderer = (settings: ConsoleSettings) =>
+  async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
+    const facts = describePage(ctx)
+    const texts = readPageTexts(facts.language)
+    const { client_id: clientId } = ctx.oidc.params ?? {}
+    const off = isConsole(clientId as string | undefined) && whyConsoleIsOff(settings)
+    const technical = [out.error, off || out.error_description].filter(Boolean).join(': ')
+    const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
+    const message = readRefusalTexts(texts, out.error)
+    sendProviderPage(ctx, renderMessagePage({ ...facts, ...message, note, status: 'problem' }))
+  }
 
 /**
  * Sends a page like `sendPage`, but through the context of oidc-provider, which adds cookies afterwards. `formAction`: the

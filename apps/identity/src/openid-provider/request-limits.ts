@@ -1,5 +1,5 @@
-import type { RequestHandler } from 'express'
-import { problems } from '@sluice/http-server'
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
+import { Problem, problems } from '@sluice/http-server'
 import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
 import { html } from '../pages/html.ts'
 import { chooseLanguage, readPageTexts } from '../pages/language.ts'
@@ -8,6 +8,8 @@ import { sendPage } from '../pages/send-page.ts'
 import { readRefusalTexts } from './provider-pages.ts'
 
 interface PendingLoginLimit {
+  /** Returns whether a response ends or refuses a sign-in, so that the request does not count. `isResumed`: it continues one. */
+  isOver?(response: Response, isResumed: boolean): boolean
   /** The maximum number of pending sign-ins per network within the time. */
   most?: number
   /** The time in milliseconds. */
@@ -27,7 +29,11 @@ const maxNetworks = 20_000
  * no authentication. A completed sign-in lowers the count, so that the users of an office can all sign in. Each process
  * counts separately. Mount it at the address where sign-ins start. Throws 429.
  */
-export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLoginLimit = {}): RequestHandler {
+export function limitPendingLogins({
+  most = 300,
+  within = 600_000,
+  isOver = isLoginOver,
+}: PendingLoginLimit = {}): RequestHandler {
   // The networks are ordered by the start of their count, oldest first.
   const networks = new Map<string, PendingLogins>()
 
@@ -55,13 +61,31 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
       network.count += 1
     }
     response.once('close', () => {
-      const location = response.get('Location') ?? ''
-      const isInteraction = /\/interaction\/[^/]+$/.test(location)
-      const isCompleted = URL.canParse(location) && new URL(location).searchParams.has('code')
-      if (isResumed ? isCompleted : !isInteraction) network.count = Math.max(0, network.count - 1)
+      if (isOver(response, isResumed)) network.count = Math.max(0, network.count - 1)
     })
     next()
   }
+}
+
+function isLoginOver(response: Response, isResumed: boolean): boolean {
+  const location = response.get('Location') ?? ''
+  const isInteraction = /\/interaction\/[^/]+$/.test(location)
+  const isCompleted = URL.canParse(location) && new URL(location).searchParams.has('code')
+  return isResumed ? isCompleted : !isInteraction
+}
+
+/**
+ * Limits the requests of a network for device codes and for the pages where users enter them, because each one stores a code
+ * or a browser's session. Refused requests do not count.
+ */
+export const limitDeviceLogins = (): RequestHandler =>
+  limitPendingLogins({ isOver: ({ statusCode }, isResumed) => !isResumed && statusCode >= 400 })
+
+/** Answers a program with an OAuth error if `limitDeviceLogins` refused its request. */
+export const answerDeviceLimit: ErrorRequestHandler = (error: unknown, _request, response, next) => {
+  if (!(error instanceof Problem) || error.status !== 429) return next(error)
+  response.status(429).set({ ...error.headers, 'Cache-Control': 'no-store' })
+  response.json({ error: 'slow_down', error_description: 'too many device codes were requested from this network' })
 }
 
 /** oidc-provider's own limit is 56 KiB, which is too much for an endpoint without authentication. */

@@ -1,5 +1,6 @@
 import { errors, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { accessTokenAudience } from '@sluice/contracts'
+import { isConsole } from './storage/built-in-applications.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 
 /** The resource indicator (RFC 8707) of Sluice's own services. */
@@ -10,17 +11,18 @@ type ProviderFeatures = NonNullable<Configuration['features']>
 /**
  * Returns the configuration of the only resource server (RFC 8707): Sluice's own services. An application selects it by
  * requesting a role scope. Without a role scope, the provider issues no token for it, because the token would expose
- * the user's account to an application that did not request access.
+ * the user's account to an application that did not request access. The console always gets a token for it, without scopes.
  */
 export const createResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,
   defaultResource: async (ctx, client) => chooseResource(ctx, listClientRoles(client)) as string,
   useGrantedResource: async ({ oidc }, model) =>
+    isConsole(oidc.client?.clientId) ||
     requestsRole(oidc.params?.['scope'] ?? model.scope, listClientRoles(oidc.client)),
   getResourceServerInfo: async (ctx, resource, client) => {
     const roles = listClientRoles(client)
     if (resource !== sluiceApi) throw new errors.InvalidTarget()
-    assertRolesRequested(ctx, roles)
+    if (!isConsole(client.clientId)) assertRolesRequested(ctx, roles)
     return {
       scope: roles.join(' '),
       audience: accessTokenAudience,
@@ -43,7 +45,8 @@ const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['
 
 /** Returns the Sluice services if the request has a role scope or is a client-credentials request. */
 function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
-  const { params = {} } = ctx.oidc
+  const { params = {}, client } = ctx.oidc
+  if (isConsole(client?.clientId)) return sluiceApi
   // An application without a scope parameter gets all its roles, as with other providers.
   if (isClientGrant(ctx)) params['scope'] ??= roles.join(' ') || undefined
   return isClientGrant(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined

@@ -79,7 +79,8 @@ function addState(uri: string, state: unknown): string {
 
 export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<void> {
   const { client } = ctx.oidc
-  const [uri] = client?.redirectUris ?? []
+  // A program on the user's machine has no page to go to.
+  const [uri] = client?.applicationType === 'native' ? [] : (client?.redirectUris ?? [])
   const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
   sendProviderPage(ctx, renderSignedOutPage({ ...describePage(ctx), ...(application && { application }) }))
 }

@@ -2,6 +2,7 @@ import { toSafeHref, html, isolateName, type HtmlMarkup } from './html.ts'
 import { readPageTexts } from './language.ts'
 import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
 import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+import type { PageTexts } from './texts/en.ts'
 
 export interface SignInFacts extends PageFacts {
   action: string
@@ -14,6 +15,14 @@ export interface SignInFacts extends PageFacts {
   wrong?: { username?: string; password?: string }
   /** Links to SSO providers. */
   providers?: readonly { href: string; label: string }[]
+  organisationForm?: OrganisationForm
+}
+
+/** The form that finds the SSO providers of an organisation, with the organisation's code and the error of the last try. */
+interface OrganisationForm {
+  action: string
+  code?: string
+  error?: string
 }
 
 /** Returns the page with the form fields `username` and `password`. */
@@ -25,6 +34,7 @@ export function renderSignInPage({
   message,
   wrong,
   providers = [],
+  organisationForm,
   ...facts
 }: SignInFacts): string {
   const texts = readPageTexts(facts.language)
@@ -32,9 +42,9 @@ export function renderSignInPage({
   return renderFrame({
     ...facts,
     title: words.title,
-    failed: message !== undefined || wrong !== undefined,
+    failed: message !== undefined || wrong !== undefined || organisationForm?.error !== undefined,
     main: html`${application && html`<p class="lead">${words.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
-${renderSummary(texts, message, wrong)}
+${renderSummary(texts, message, { ...wrong, organisation: organisationForm?.error })}
 ${renderForm({
   action,
   hidden: { csrf },
@@ -45,7 +55,7 @@ ${renderForm({
     value: username ?? '',
     maxlength: 255,
     error: wrong?.username,
-    autofocus: !message && !wrong && !username,
+    autofocus: !message && !wrong && !username && !organisationForm,
   })}
 ${renderField({
   name: 'password',
@@ -53,7 +63,7 @@ ${renderField({
   type: 'password',
   autocomplete: 'current-password',
   error: wrong?.password,
-  autofocus: !message && !wrong && Boolean(username),
+  autofocus: !message && !wrong && Boolean(username) && !organisationForm,
 })}
 ${renderButton(words.submit)}`,
 })}
@@ -67,9 +77,30 @@ ${
         html`<li><a class="button quiet" href="${toSafeHref(href)}">${words.provider(isolateName(label))}</a></li>`,
     ),
   )
-}`,
+}
+${organisationForm && renderOrganisationForm(texts, organisationForm)}`,
   })
 }
+
+const renderOrganisationForm = (
+  { signIn: words }: PageTexts,
+  { action, code = '', error }: OrganisationForm,
+) => html`<p class="or"><span>${words.or}</span></p>
+${renderForm({
+  method: 'get',
+  action,
+  hidden: {},
+  main: html`${renderField({
+    name: 'organisation',
+    label: words.organisation,
+    hint: words.organisationHint,
+    error,
+    autocomplete: 'organization',
+    value: code,
+    maxlength: 255,
+  })}
+${renderButton(words.organisationSubmit, { quiet: true })}`,
+})}`
 
 const renderProviderLinks = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>
 <ul class="providers">${links}</ul>`

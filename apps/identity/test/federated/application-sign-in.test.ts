@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import type { Service } from '../app-under-test.ts'
+import { consoleClient, consoleSettings } from '../openid-provider/built-in-clients.ts'
 import { relyingParty } from '../openid-provider/relying-party.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
@@ -14,8 +15,10 @@ import {
 let service: Service
 let provider: TestProvider
 let party: Awaited<ReturnType<typeof relyingParty>>
+let web: Awaited<ReturnType<typeof consoleClient>>
 beforeAll(async () => {
-  service = await startServiceBesideProviders()
+  service = await startServiceBesideProviders(consoleSettings)
+  web = await consoleClient(service)
   provider = await startTestProvider()
   party = await relyingParty(service)
   await insertProviderConfig(service, party.organisation, provider.issuer)
@@ -55,4 +58,29 @@ it('returns to the sign-in page with an error when the provider authenticates an
   const { page } = await signInAtProvider()
   expect([page.status, page.url.pathname]).toEqual([401, expect.stringMatching(/^\/interaction\/[\w-]+\/federated$/)])
   expect(page.html).toContain('name="password"')
+})
+
+it('signs users in to the console through the provider of the organisation whose code they enter', async () => {
+  provider.person = { sub: 'ada' }
+  const user = await createSsoUser(service, { client: party.organisation, ssoId: 'ada', roles: ['ROLE_MANAGE_USER'] })
+  const { rows } = await sql<{ code: string }>`select code from clients where uid = ${party.organisation}`.execute(
+    service.db,
+  )
+  const { url, finish } = await web.begin({ scope: 'openid' })
+  const browser = web.browser()
+  const start = await browser.open(url)
+  expect(start.html).not.toContain('/auth/sso/')
+  const withCode = (code: string) =>
+    browser.open(`${start.url.pathname}?${new URLSearchParams({ organisation: code })}`)
+  for (const code of ['nobody', '<script>', 'x'.repeat(300), "'"]) {
+    const { status, html } = await withCode(code)
+    expect([status, html.includes('/auth/sso/'), html.includes('<script>')]).toEqual([200, false, false])
+  }
+  const page = await withCode(rows[0]!.code.toUpperCase())
+  const [, link = ''] = /href="([^"]*\/auth\/sso\/[^"]*)"/.exec(page.html) ?? []
+  const atProvider = await browser.open(link.replaceAll('&amp;', '&'))
+  const tokens = await finish(await browser.open(await followRedirect(atProvider.url.href)))
+  expect(tokens.claims()!.sub).toBe(user.uid)
+  const { body } = await service.withToken(tokens.access_token).get('/session').expect(200)
+  expect(body.user.auths).toEqual(['ROLE_MANAGE_USER'])
 })

@@ -8,8 +8,8 @@ import { clientBody, startService, type NewUser, type Service } from '../app-und
 import { registered, type TestProvider } from './test-provider.ts'
 
 /** Starts the service and allows requests to providers on this machine. */
-export const startServiceBesideProviders = () =>
-  startService({ OUTGOING_ALLOWED: outgoingAllowed().parse('127.0.0.1') })
+export const startServiceBesideProviders = (changes: Parameters<typeof startService>[0] = {}) =>
+  startService({ OUTGOING_ALLOWED: outgoingAllowed().parse('127.0.0.1'), ...changes })
 
 interface At {
   mappingClaim?: string

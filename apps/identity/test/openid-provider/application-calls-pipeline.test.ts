@@ -7,8 +7,10 @@ import { Browser } from './browser.ts'
 
 let installation: Installation
 let admin: string
+const web = applicationBody({ ssoClientId: 'console' }) as { clientSecret: string; redirectUris: string[] }
 beforeAll(async () => {
-  installation = await startInstallation({ pipeline: true })
+  const settings = { CONSOLE_SECRET: web.clientSecret, CONSOLE_REDIRECT_URIS: web.redirectUris[0]! }
+  installation = await startInstallation({ pipeline: true, settings })
   const login = { username: 'admin', password: goodPassword }
   admin = (await sendRequest(installation.identity[0]!, 'POST', '/auth/login', { body: login })).body.accessToken
 })
@@ -72,4 +74,35 @@ it('an application calls the pipeline service for its user, with the requested s
   expect(await pipelines(tokens['access_token']!)).toBe(200)
   expect(await views(tokens['access_token']!)).toBe(403)
   expect((await sendRequest(identity, 'GET', '/users', { token: tokens['access_token']! })).status).toBe(403)
+})
+
+it('the console calls the pipeline for its user with all roles, and until the user signs out', async () => {
+  const [identity = ''] = installation.identity
+  const verifier = 'v'.repeat(50)
+  const digest = await crypto.subtle.digest('SHA-256', Buffer.from(verifier))
+  const query = new URLSearchParams({
+    client_id: 'console',
+    redirect_uri: web.redirectUris[0]!,
+    response_type: 'code',
+    scope: 'openid',
+    code_challenge: Buffer.from(digest).toString('base64url'),
+    code_challenge_method: 'S256',
+  })
+  const browser = new Browser({ published: identity, actual: identity })
+  const signIn = await browser.open(`/oidc/auth?${query}`)
+  const page = await browser.submit(signIn, { username: 'admin', password: goodPassword })
+  const application = { ssoClientId: 'console', clientSecret: web.clientSecret }
+  const { access_token: token = '' } = await exchange(application, {
+    grant_type: 'authorization_code',
+    code: page.url.searchParams.get('code')!,
+    redirect_uri: web.redirectUris[0]!,
+    code_verifier: verifier,
+  })
+  expect([await pipelines(token), await views(token)]).toEqual([200, 200])
+  // Only super admins in person may do this.
+  const unknown = `/deleted-clients/${crypto.randomUUID()}`
+  expect((await sendRequest(installation.pipeline, 'DELETE', unknown, { token })).status).toBe(404)
+  expect((await sendRequest(identity, 'POST', '/auth/logout', { token })).status).toBe(204)
+  const since = Date.now()
+  expect(await lastOtherAnswerMs(() => pipelines(token), 401, since)).toBeLessThan(10_000)
 })

@@ -20,7 +20,14 @@ describe('the OpenID Provider', () => {
       authorization_endpoint: 'http://localhost:3001/oidc/auth',
       token_endpoint: 'http://localhost:3001/oidc/token',
       jwks_uri: 'http://localhost:3001/.well-known/jwks.json',
-      grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+      // For the command line only: no application can be registered with it.
+      grant_types_supported: [
+        'authorization_code',
+        'refresh_token',
+        'client_credentials',
+        'urn:ietf:params:oauth:grant-type:device_code',
+      ],
+      device_authorization_endpoint: 'http://localhost:3001/oidc/device-authorization',
       response_types_supported: ['code'],
       code_challenge_methods_supported: ['S256'],
       id_token_signing_alg_values_supported: ['ES256'],

@@ -20,28 +20,39 @@ export async function relyingParty(
   )
   const body = applicationBody(changes)
   const { body: application } = await admin.post('/sso-client-configs').send(body).expect(201)
-  const actual = new URL(service.http.get('/').url).origin
-  const config = await client.discovery(
-    new URL(at),
-    body.ssoClientId,
-    undefined,
-    body.clientSecret ? client.ClientSecretBasic(body.clientSecret) : client.None(),
-    {
-      execute: [client.allowInsecureRequests],
-      [client.customFetch]: (url, options) => fetch(url.replace(at, actual), options as RequestInit),
-    },
-  )
-  const redirectUri = body.redirectUris[0]!
+  const { ssoClientId: id, clientSecret: secret, redirectUris } = body
+  const openId = await openIdClient(service, { id, secret, redirectUri: redirectUris[0]! }, at)
 
   return {
+    ...openId,
     organisation,
     admin,
     application,
     body,
+    user: (roles: Role[] = ['ROLE_SEE_VIEW']) => service.user({ client: organisation, roles }),
+  }
+}
+
+interface ClientSettings {
+  id: string
+  /** None for a public application. */
+  secret?: string | null | undefined
+  redirectUri: string
+}
+
+/** An OpenID client of an independent library, for any application. */
+export async function openIdClient(service: Service, { id, secret, redirectUri }: ClientSettings, at = published) {
+  const actual = new URL(service.http.get('/').url).origin
+  const authentication = secret ? client.ClientSecretBasic(secret) : client.None()
+  const config = await client.discovery(new URL(at), id, undefined, authentication, {
+    execute: [client.allowInsecureRequests],
+    [client.customFetch]: (url, options) => fetch(url.replace(at, actual), options as RequestInit),
+  })
+
+  return {
     config,
     actual,
     browser: () => new Browser({ published: at, actual }),
-    user: (roles: Role[] = ['ROLE_SEE_VIEW']) => service.user({ client: organisation, roles }),
     /** Returns the URL of an authorization request, and `finish`, which exchanges the code for tokens. */
     async begin(parameters: Record<string, string> = {}) {
       const verifier = client.randomPKCECodeVerifier()

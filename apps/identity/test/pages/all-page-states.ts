@@ -1,5 +1,6 @@
 import { renderCodeForm } from '../../src/pages/second-factor-page.ts'
 import { renderConsentPage } from '../../src/pages/consent-page.ts'
+import { renderDeviceCodePage, renderDeviceConfirmationPage } from '../../src/pages/device-pages.ts'
 import { renderForgotPasswordPage } from '../../src/pages/account/forgot-password.ts'
 import { readPageTexts } from '../../src/pages/language.ts'
 import { renderMessagePage } from '../../src/pages/message-page.ts'
@@ -23,9 +24,10 @@ const sampleUser: People = {
 /** Returns every page in each of its states. */
 export function gallery(language = 'en', people: People = sampleUser): Record<string, string> {
   const { application, user } = people
-  const { signIn, code, newPassword, forgotPassword, link, scopes } = readPageTexts(language)
+  const { signIn, code, device, newPassword, forgotPassword, link, scopes } = readPageTexts(language)
   const whose = { organisation: { name: people.organisation }, language }
   const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
+  const deviceForm = { ...whose, action: '/device', hidden: { xsrf: 'token' } }
   return {
     'signed-in': renderTokenPage({
       ...whose,
@@ -46,6 +48,33 @@ export function gallery(language = 'en', people: People = sampleUser): Record<st
       ...form,
       wrong: { username: signIn.usernameMissing, password: signIn.passwordMissing },
     }),
+    'sign-in-to-console': renderSignInPage({
+      ...form,
+      application,
+      organisationForm: { action: '/interaction/x', code: 'NORTH' },
+      providers: [{ href: '/sign-in/acme', label: people.organisation }],
+    }),
+    'sign-in-to-console-failed': renderSignInPage({
+      ...form,
+      application,
+      organisationForm: { action: '/interaction/x', code: people.organisation, error: signIn.organisationUnknown },
+    }),
+    device: renderDeviceCodePage({ ...deviceForm, userCode: 'BCDF-GHJK' }),
+    'device-failed': renderDeviceCodePage({ ...deviceForm, message: device.refused }),
+    'device-confirmation': renderDeviceConfirmationPage({
+      ...deviceForm,
+      application,
+      userCode: 'BCDF-GHJK',
+      address: '2001:db8:7c10:4f00:1234:5678:9abc:def0',
+      userAgent: `sluice/1.4 linux ${user.username}`,
+    }),
+    'device-done': renderMessagePage({
+      ...whose,
+      title: device.doneTitle,
+      text: device.done(application),
+      status: 'success',
+    }),
+    'device-denied': renderMessagePage({ ...whose, title: device.deniedTitle, text: device.denied }),
     code: renderCodeForm({ ...form, otherHref: '?recovery=1' }),
     'code-failed': renderCodeForm({ ...form, message: code.refused }),
     'recovery-code': renderCodeForm({ ...form, recovery: true, otherHref: '?' }),

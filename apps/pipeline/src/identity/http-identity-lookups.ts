@@ -42,8 +42,8 @@ export function identityLookups({
 
   return {
     // A fixed order of keys gives each credential one cache entry.
-    findPrincipal: ({ kind, id, session, application }) =>
-      principal(JSON.stringify({ kind, id, session, application })),
+    findPrincipal: ({ kind, id, session, application, grant }) =>
+      principal(JSON.stringify({ kind, id, session, application, grant })),
     users: (uids) => findAll(uids, user),
     userGroups: (uids) => findAll(uids, userGroup),
     client,

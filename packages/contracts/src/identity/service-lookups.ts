@@ -34,7 +34,7 @@ const credentialKinds = ['session', 'application', 'api-token'] as const
 /**
  * Identifies the principal of a bearer token with a valid form and signature. `id` is the user's uid, the application's
  * ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the token was issued to an
- * application, its ssoClientId in `application`.
+ * application, its ssoClientId in `application` and the claim `grant`.
  */
 export const Credential = defineContract(
   'Credential',
@@ -44,6 +44,7 @@ export const Credential = defineContract(
       id: Type.String({ minLength: 1, maxLength: 255 }),
       session: Type.Optional(Uid),
       application: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+      grant: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     },
     noUnknownFields,
   ),

@@ -82,15 +82,22 @@ export const accessTokenAudience = 'sluice'
  */
 export const firstParty = 'first-party'
 
+/** The `client_id` of the web console. Its tokens have no scope and all roles of the user, like those of `firstParty`. */
+export const consoleApplication = 'console'
+/** The `client_id` of the command line. Its scopes are roles, as for a registered application. */
+export const cliApplication = 'cli'
+
 /** The claims of an access token (RFC 9068), except iss, aud, exp, iat and jti. */
 export interface AccessTokenClaims {
   /** The user's uid, or the ssoClientId of an application that acts for itself. */
   sub: string
-  /** The client that the token was issued to: the first-party sign-in or a registered application. */
+  /** The client that the token was issued to: the first-party sign-in or an application. */
   client_id: string
   /** The uid of the client (organisation) that the principal acts for. */
   tenant: string
   sid?: string
   /** Space-separated roles and other scopes that limit the token of an application. */
   scope?: string
+  /** The SHA-256 (base64url) of the id of the grant, with which the token of an application for its user ends. */
+  grant?: string
 }

@@ -13,12 +13,7 @@ import { chooseLanguageForLocales } from '../../pages/language.ts'
 import { buildPageHeaders } from '../../pages/send-page.ts'
 import { renderTokenPage } from '../../pages/signed-in-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
-import {
-  type FederatedUser,
-  admitFederatedUser,
-  countCallback,
-  uncountCallback,
-} from '../../sign-in/federated/federated-user.ts'
+import { type FederatedUser, admitFederatedUser, countCallback } from '../../sign-in/federated/federated-user.ts'
 import { createBrowserCookies } from '../../sign-in/federated/browser-cookie.ts'
 import {
   type FederatedPerson,
@@ -44,6 +39,7 @@ import {
 } from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { startSession } from '../../sign-in/sessions/sessions.ts'
+import { uncountAttempt } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { issueTokens } from './issue-tokens.ts'
 import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
@@ -163,7 +159,7 @@ async function signInAtProvider(
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
     const opened = user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
-    if (opened) await uncountCallback(trx, counted)
+    if (opened) await uncountAttempt(trx, counted)
     request.audit(
       user?.uid ?? null,
       {

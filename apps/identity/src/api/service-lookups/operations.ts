@@ -24,7 +24,8 @@ export const lookupOperations = {
     const { rows } = await sql<UserSummary>`
       select uid as id, client, username, name, status from users where uid = any(${body.ids})
       union all
-      select uid, client, sso_client_id, client_name, 'ACTIVE' from sso_client_configs where uid = any(${body.ids})
+      select uid, client, sso_client_id, client_name, 'ACTIVE' from sso_client_configs
+      where uid = any(${body.ids}) and client is not null
       order by id`.execute(db)
     return rows
   }),

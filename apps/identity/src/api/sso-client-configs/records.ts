@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, sql, type SqlBool } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
 import { createRecordRepository, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
@@ -7,7 +7,7 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type SsoClientConfigRow = RefinedRow<
   Selectable<SsoClientConfigs>,
-  { scopes: SsoClientConfig['scopes']; grant_types: GrantType[] }
+  { client: string; scopes: SsoClientConfig['scopes']; grant_types: GrantType[] }
 >
 
 export const ssoClientConfigRecords = createRecordRepository<
@@ -30,7 +30,8 @@ export const ssoClientConfigRecords = createRecordRepository<
     ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.sso_client_id ilike ${like} or r.client_name ilike ${like})`,
-  scope: scopeToClient,
+  // Built-in applications have no client. No operation shows or changes them.
+  scope: (caller) => sql<SqlBool>`(r.client is not null and ${scopeToClient(caller)})`,
   present: presentWithClient(presentFields),
 })
 

@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import {
+  cliApplication,
+  consoleApplication,
   firstParty,
   longestApplicationText,
   roleScopes,
@@ -8,6 +10,7 @@ import {
 } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { toClientMetadata } from '../../openid-provider/storage/clients.ts'
+import { findRedirectUriFault } from '../../redirect-uris.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 import { toSkeleton } from '../../sign-in/username.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
@@ -136,11 +139,13 @@ function assertApplicationConsistent(body: SsoClientConfigBody, confidential: bo
   if (violations.length > 0) throw problems.malformed(violations)
 }
 
+const reservedIds = [firstParty, consoleApplication, cliApplication].map(toSkeleton)
+
 function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<FieldViolation> {
   if (ssoClientId.trim() !== ssoClientId)
     yield { pointer: '/ssoClientId', detail: 'must not begin or end with a space' }
-  if (toSkeleton(ssoClientId) === toSkeleton(firstParty))
-    yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice' }
+  if (reservedIds.includes(toSkeleton(ssoClientId)))
+    yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice; choose another id' }
 }
 
 /** Yields a violation for a secret that a person may have chosen. A fast hash is stored, which only protects a random secret. */
@@ -173,25 +178,6 @@ function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBod
   if (needed && redirectUris.length === 0)
     return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
   return listRedirectUriViolations(redirectUris)
-}
-
-const loopbackHosts = ['127.0.0.1', '[::1]']
-
-/**
- * Returns why an address is not allowed as a redirect URI; undefined if it is allowed. The provider compares addresses as
- * text, so only addresses that every browser parses in the same way are allowed.
- */
-function findRedirectUriFault(uri: string): string | undefined {
-  if (!/^[!-~]+$/.test(uri)) return 'must contain only printable ASCII without spaces'
-  if (!URL.canParse(uri)) return 'must be an absolute address'
-  const { protocol, hostname, username, password, href } = new URL(uri)
-  if (protocol !== 'https:' && !(protocol === 'http:' && loopbackHosts.includes(hostname)))
-    return 'must begin with https:// (or with http://127.0.0.1 or http://[::1] for a program on the user’s own machine)'
-  if (username || password) return 'must not contain a username or password'
-  if (uri.includes('#')) return 'must not contain a fragment (#)'
-  if (/[*\\]/.test(uri)) return 'must not contain * or \\; list every address in full'
-  if (href !== uri) return `must be written as browsers normalize it: ${href.slice(0, 500)}`
-  return undefined
 }
 
 /** Returns a violation with the reason for each rejected redirect URI. */

@@ -13,17 +13,14 @@ interface MissingScopes {
 
 /** Shows the consent page for the requested scopes that the user has not granted before. */
 export async function showConsentPage(step: InteractionStep): Promise<void> {
-  const { db, prefix, base, csrf, request, response, language, application, interaction, target } = step
-  const { rows } = await sql<{ name: string; username: string }>`
-    select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
-  const [user] = rows
-  if (!user) throw new Error('a consent page needs a signed-in user')
+  const { prefix, base, csrf, request, response, language, application, targets } = step
+  const user = await readUser(step)
   const { scopes: words, consent: around } = readPageTexts(language)
   const scopes = requestedScopes(step)
   const page = renderConsentPage({
     prefix,
     language,
-    organisation: { name: application.organisation },
+    organisation: { name: user.organisation },
     application: application.name,
     user,
     action: `${base}/consent`,
@@ -36,7 +33,22 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
         .map((scope) => ({ name: scope, description: (words as Record<string, string>)[scope] ?? '' })),
     ],
   })
-  sendPage(response, 200, page, { formAction: [target] })
+  sendPage(response, 200, page, { formAction: targets })
+}
+
+interface ConsentingUser {
+  name: string
+  username: string
+  client: string
+  organisation: string
+}
+
+async function readUser({ db, interaction }: InteractionStep): Promise<ConsentingUser> {
+  const { rows } = await sql<ConsentingUser>`
+    select u.name, u.username, u.client, c.name as organisation from users u join clients c on c.uid = u.client
+    where u.uid = ${interaction.session?.accountId}`.execute(db)
+  if (!rows[0]) throw new Error('a consent page needs a signed-in user')
+  return rows[0]
 }
 
 /** Handles the form field `decision`. `allow` grants the scopes; any other value denies them. */
@@ -46,11 +58,12 @@ export async function submitConsent(step: InteractionStep): Promise<void> {
   if (interaction.prompt.name !== 'consent' || user === undefined) return response.redirect(303, step.base)
   const allowed = (request.body as { decision?: unknown }).decision === 'allow'
   const scopes = requestedScopes(step)
+  const { client } = await readUser(step)
   await audited('oidc.consent', request, response, (context) =>
     context.write(async (trx) => {
       if (allowed) await addConsent(trx, { user, application: application.id }, scopes)
       const details = { outcome: allowed ? 'allowed' : 'denied', scopes }
-      context.request.audit(application.id, details, { user, client: application.tenant })
+      context.request.audit(application.id, details, { user, client })
     }),
   )
   const result = allowed ? { consent: {} } : { error: 'access_denied', error_description: 'the user did not allow it' }

@@ -6,7 +6,7 @@ import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signIn } from '../../sign-in/password/password-sign-in.ts'
 import { type InteractionStep, readAuditFacts, finishLogin } from './interaction-step.ts'
 import { setTicketCookie } from './second-factor.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
 import { takeHandover } from '../../sign-in/federated/session-handover-tickets.ts'
@@ -19,8 +19,8 @@ export async function renderPasswordPage(
   status: number,
   facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
 ): Promise<void> {
-  const { config, prefix, base, csrf, request, response, language, application, interaction, target } = step
-  const organisation = { name: application.organisation }
+  const { config, prefix, base, csrf, request, response, language, application, interaction, targets } = step
+  const { organisation } = application
   const hint = interaction.params['login_hint']
   const page = renderSignInPage({
     prefix,
@@ -29,13 +29,29 @@ export async function renderPasswordPage(
     application: application.name,
     action: `${base}/login`,
     csrf: csrf.issue(request, response),
-    providers: await listProviderLinks(step),
+    ...(await findProviders(step)),
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
     ...facts,
   })
   // The password-reset page reads this cookie.
-  setOrganisationCookie(response, organisation, parsePublicAddress(config.IDENTITY_PUBLIC_URL).secure)
-  sendPage(response, status, page, { formAction: [target] })
+  if (organisation) setOrganisationCookie(response, organisation, parsePublicAddress(config.IDENTITY_PUBLIC_URL).secure)
+  sendPage(response, status, page, { formAction: targets })
+}
+
+/**
+ * Returns links to the SSO providers of the application's organisation. A built-in application has none, so that the page
+ * has a form for the code of an organisation, which is sent to the page itself.
+ */
+async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, 'providers' | 'organisationForm'>> {
+  const { application, base, request, language } = step
+  if (application.tenant !== undefined)
+    return { providers: await listProviderLinks(step, sql`c.uid = ${application.tenant}`) }
+  const { organisation: given } = request.query
+  const code = typeof given === 'string' ? given.trim().slice(0, 255) : ''
+  if (code === '') return { organisationForm: { action: base } }
+  const providers = await listProviderLinks(step, sql`lower(c.code) = lower(${code}) and not c.disabled`)
+  const error = readPageTexts(language).signIn.organisationUnknown
+  return { providers, organisationForm: { action: base, code, ...(providers.length === 0 && { error }) } }
 }
 
 /** Handles the form fields `username` and `password`. */
@@ -68,19 +84,14 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
 
 const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
 
-/** Returns links to the organisation's SSO providers. Their callback returns to this interaction. */
-async function listProviderLinks({
-  db,
-  application,
-  interaction: { uid: interaction },
-  csrf,
-  prefix,
-  request,
-  response,
-}: InteractionStep): Promise<{ href: string; label: string }[]> {
+/** Returns links to the SSO providers of the clients `c` that meet a condition. Their callback returns to this interaction. */
+async function listProviderLinks(
+  { db, interaction: { uid: interaction }, csrf, prefix, request, response }: InteractionStep,
+  which: RawBuilder<unknown>,
+): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
-    where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
+    where ${which} and p.client_id is not null`.execute(db)
   const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
@@ -94,7 +105,8 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
   const { ticket } = request.query
   const entered =
     typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, readAuditFacts(step)) : undefined
-  if (entered?.user.client === application.tenant) return finishLogin(step, entered)
+  const isAdmitted = application.tenant === undefined || entered?.user.client === application.tenant
+  if (entered && isAdmitted) return finishLogin(step, entered)
   if (entered)
     await transaction(db, (trx) =>
       endUnusedSession(trx, entered, 'the application is of another organisation', readAuditFacts(step)),

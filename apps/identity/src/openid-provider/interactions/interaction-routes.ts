@@ -11,6 +11,7 @@ import { renderMessagePage } from '../../pages/message-page.ts'
 import { showInternalErrors, problemPages } from '../../pages/problem-pages.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
+import { isBuiltIn } from '../storage/built-in-applications.ts'
 import type { ExtraMetadata } from '../storage/clients.ts'
 import { showConsentPage, submitConsent } from './consent.ts'
 import { resumeFederatedLogin, showPasswordPage, submitPassword } from './first-factor.ts'
@@ -43,12 +44,16 @@ export function createInteractionRoutes({ db, config, logger, publish, provider 
     if (!client) throw new errors.InvalidClient('client is invalid', 'client not found')
     const { tenant, organisation, role_scopes } = client as unknown as ExtraMetadata
     const scopes = [...(client.scope?.split(' ') ?? []), ...role_scopes]
+    const owner = isBuiltIn(client.clientId)
+      ? { tenant: undefined, organisation: undefined }
+      : { tenant, organisation: { name: organisation } }
+    const { redirect_uri: redirectUri } = interaction.params
     return {
       ...shared,
       provider: current,
       interaction,
-      application: { id: client.clientId, name: client.clientName ?? client.clientId, tenant, organisation, scopes },
-      target: new URL(String(interaction.params['redirect_uri'])).origin,
+      application: { id: client.clientId, name: client.clientName ?? client.clientId, ...owner, scopes },
+      targets: typeof redirectUri === 'string' ? [new URL(redirectUri).origin] : [],
       prefix,
       base: `${prefix}/interaction/${uid}`,
       language: chooseLanguage(request),

@@ -5,6 +5,7 @@ import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
 import type { AuditedPageWrite } from '../../pages/audited-page-writes.ts'
 import type { CsrfGuard } from '../../csrf.ts'
+import type { Organisation } from '../../pages/parts/page-layout.ts'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
 
@@ -19,13 +20,14 @@ export interface InteractionStep {
   application: {
     id: string
     name: string
-    tenant: string
-    organisation: string
+    /** The client whose users may sign in, and its name. Undefined for a built-in application, which is for all users. */
+    tenant: string | undefined
+    organisation: Organisation | undefined
     /** All scopes of the application's registration. */
     scopes: readonly string[]
   }
-  /** The origin of the redirect URI, which the form-action policy must allow. */
-  target: string
+  /** The origin of the redirect URI, which the form-action policy must allow. Empty for the device flow. */
+  targets: readonly string[]
   /** The path of the public address, without a slash at its end. */
   prefix: string
   /** The path of this interaction's pages. */

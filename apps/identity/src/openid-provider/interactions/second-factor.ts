@@ -25,7 +25,7 @@ export async function showCodePage(step: InteractionStep): Promise<void> {
 }
 
 function renderCodePage(
-  { prefix, base, csrf, request, response, language, application, target }: InteractionStep,
+  { prefix, base, csrf, request, response, language, application, targets }: InteractionStep,
   status: number,
   message?: string,
 ) {
@@ -33,14 +33,14 @@ function renderCodePage(
   const page = renderCodeForm({
     prefix,
     language,
-    organisation: { name: application.organisation },
+    organisation: application.organisation,
     action: `${base}/code${recovery ? '?recovery' : ''}`,
     csrf: csrf.issue(request, response),
     recovery,
     otherHref: `${base}/code${recovery ? '' : '?recovery'}`,
     ...(message !== undefined && { message }),
   })
-  sendPage(response, status, page, { formAction: [target] })
+  sendPage(response, status, page, { formAction: targets })
 }
 
 /** Handles the form field `code`. */

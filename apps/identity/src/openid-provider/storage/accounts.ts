@@ -3,6 +3,7 @@ import type { Account, FindAccount } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { isUid } from '../../is-uid.ts'
+import { isBuiltIn } from './built-in-applications.ts'
 import type { ExtraMetadata } from './clients.ts'
 
 interface AccountRow {
@@ -27,12 +28,13 @@ export const claimsByScope = {
 }
 
 /**
- * Returns the user with the given uid, for an application of the user's own client only. Returns undefined if the user is
- * inactive or belongs to a disabled or another client.
+ * Returns the user with the given uid, for a built-in application or one of the user's own client. Returns undefined if the
+ * user is inactive or belongs to a disabled or another client.
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
-    const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
+    const { client } = ctx.oidc
+    const tenant = (client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
     const { rows } = await sql<AccountRow>`
       ${prepared('find-account')} select u.id, u.uid, u.name, u.username, u.email, u.updated_at, u.client,
@@ -40,9 +42,10 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
       from users u join clients c on c.uid = u.client
       where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
     const user = rows[0]
-    if (!user || (tenant !== undefined && user.client !== tenant)) return undefined
+    if (!user || (tenant !== undefined && user.client !== tenant && !isBuiltIn(client?.clientId))) return undefined
     return {
       accountId: user.uid,
+      client: user.client,
       claims: async (_use, scope) => ({
         ...toClaims(user),
         ...(scope.split(' ').includes('groups') && { groups: await listGroupCodes(db, user) }),

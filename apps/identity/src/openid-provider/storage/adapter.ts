@@ -6,26 +6,34 @@ import { removeInBatches } from '../../row-batches.ts'
 import type { DB } from '../../database.ts'
 import { isOpenSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../is-uid.ts'
+import { type ConsoleSettings, findBuiltIn } from './built-in-applications.ts'
 import { findApplication } from './clients.ts'
 import { coalesceQueries } from './coalesce-queries.ts'
 import { hashSecret } from '../../stored-secrets.ts'
+import { createUserCodes, openDeviceCode, sealDeviceCode } from './user-codes.ts'
 
 /** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10
 /** The lifetime in seconds of models without an expiry. */
 const maxLifetimeSeconds = 366 * 24 * 3600
 
-/** SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. */
-const isLiveModel = sql`m.expires_at > now() and (
+/**
+ * SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. oidc-provider itself
+ * checks the expiry of device codes, for which it has an error of its own.
+ */
+const isLiveModel = sql`(m.expires_at > now() or m.model = 'DeviceCode') and (
   m.session_id is null or (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
 /** Returns the storage adapter of oidc-provider. The library creates one instance per model. */
-export const createOidcAdapter =
-  (db: Kysely<DB>) =>
-  (model: string): Adapter => {
-    const application = coalesceQueries((id) => findApplication(db, id))
+export const createOidcAdapter = (db: Kysely<DB>, settings: ConsoleSettings & { SERVICE_SECRET: string }) => {
+  const userCodes = createUserCodes(db, settings.SERVICE_SECRET)
+
+  return (model: string): Adapter => {
+    const registered = coalesceQueries((id) => findApplication(db, id))
+    const application = async (id: string) =>
+      (findBuiltIn(id, settings) as AdapterPayload | undefined) ?? registered(id)
     const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${hashSecret(id)}`
 
     async function find(
@@ -43,6 +51,10 @@ export const createOidcAdapter =
     }
 
     return {
+      /**
+       * A device code is bound to a session or refused only once, by the first of several browsers. A model that gets a session
+       * is as old as that, because the user may have changed the password since the device requested its code.
+       */
       async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
         const session = resolveSession(model, payload)
         const { rows } = await sql`
@@ -54,9 +66,14 @@ export const createOidcAdapter =
         left join sso_client_configs a on a.sso_client_id = of.application
         where (of.session is null or s.id is not null) and (of.application is null or a.id is not null)
         on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
-          session_id = excluded.session_id, expires_at = excluded.expires_at
+          session_id = excluded.session_id, expires_at = excluded.expires_at,
+          created_at = case when oidc_models.session_id is null then now() else oidc_models.created_at end
+        where oidc_models.model <> 'DeviceCode'
+          or (oidc_models.session_id is null and oidc_models.payload->>'error' is null)
         returning 1`.execute(db)
         if (rows.length === 0) throw new errors.InvalidGrant('the session has ended or the client was deleted')
+        if (model === 'DeviceCode' && payload.userCode !== undefined)
+          await userCodes.add(payload.userCode, id, expiresIn)
       },
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
@@ -64,8 +81,11 @@ export const createOidcAdapter =
       /** `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the browser has. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
-      /** The device flow is disabled. */
-      findByUserCode: async () => undefined,
+      async findByUserCode(userCode) {
+        const id = await userCodes.findDeviceCode(userCode)
+        const payload = id === undefined ? undefined : await find('id', sql`m.id_hash = ${hashSecret(id)}`, id)
+        return payload && { ...payload, userCode }
+      },
 
       /** Marks a code or token as used. The update has a condition, so that exactly one of any number of concurrent uses succeeds. */
       async consume(id) {
@@ -89,6 +109,7 @@ export const createOidcAdapter =
       },
     }
   }
+}
 
 /** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to one. */
 function resolveSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
@@ -113,9 +134,9 @@ function rememberReplayedTokenUser(user: string | undefined): void {
 
 export const findReplayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
 
-/** Serialises a payload without the id and the browser's session cookie, so that a database reader cannot use them. */
+/** Serialises a payload without ids, the browser's session cookie and codes, so that a database reader cannot use them. */
 function serializePayload(model: string, id: string, payload: AdapterPayload): string {
-  const { jti: _jti, ...rest } = payload
+  const { jti: _jti, userCode: _userCode, ...rest } = payload
   const stored: Record<string, unknown> = model === 'Interaction' ? removeIds(rest, id) : rest
   const text = JSON.stringify(stored)
   if (text.includes(String.raw`\u0000`) || !text.isWellFormed())
@@ -126,12 +147,24 @@ function serializePayload(model: string, id: string, payload: AdapterPayload): s
 /** Restores a payload from its stored form. */
 function restorePayload(model: string, id: string, stored: AdapterPayload): AdapterPayload {
   const payload = { ...stored, ...(id && { jti: id }) }
-  return model === 'Interaction' ? { ...payload, returnTo: `${stored.returnTo}${id}` } : payload
+  if (model !== 'Interaction') return payload
+  const { deviceCode } = stored as { deviceCode?: string }
+  return {
+    ...payload,
+    returnTo: `${stored.returnTo}${id}`,
+    ...(deviceCode !== undefined && { deviceCode: openDeviceCode(deviceCode, id) }),
+  }
 }
 
 function removeIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
   const { cookie: _cookie, ...about } = (session ?? {}) as { cookie?: string }
-  return { ...rest, returnTo: returnTo?.slice(0, -id.length), ...(session && { session: about }) }
+  const { deviceCode } = rest as { deviceCode?: string }
+  return {
+    ...rest,
+    returnTo: returnTo?.slice(0, -id.length),
+    ...(session && { session: about }),
+    ...(deviceCode !== undefined && { deviceCode: sealDeviceCode(deviceCode, id) }),
+  }
 }
 
 /** Returns whether the interaction exists and has not expired. */

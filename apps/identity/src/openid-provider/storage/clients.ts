@@ -21,6 +21,7 @@ export interface RegisteredApplication {
 export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
 
 export interface ExtraMetadata {
+  /** Empty for a built-in application, like `organisation`. */
   tenant: string
   organisation: string
   role_scopes: string[]
@@ -49,7 +50,10 @@ export function toClientMetadata(application: RegisteredApplication): AllClientM
   }
 }
 
-/** Returns the application with this id unless its client is disabled. Every request reads it, so changes apply at once. */
+/**
+ * Returns the registered application with this id unless its client is disabled. Every request reads it, so changes apply
+ * at once.
+ */
 export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
   const { rows } = await sql<RegisteredApplication>`

@@ -3,6 +3,7 @@ import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
 import { roleScopes, userScopes } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { sluiceApi } from '../resource-server.ts'
+import { isConsole } from './built-in-applications.ts'
 
 interface ConsentParties {
   user: string
@@ -36,14 +37,14 @@ export async function addConsent(
 
 /**
  * Returns the grant of a session for an application. Each session has its own grant, so that a revocation in one session
- * does not affect the others. The grant contains all scopes that the user ever consented to.
+ * does not affect the others. The grant contains all scopes that the user ever consented to. The console needs no consent.
  */
 export const loadExistingGrant = (db: Kysely<DB>) =>
   async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { provider, client, session, account } = ctx.oidc
     if (!client || !session || !account) return undefined
     const parties = { user: account.accountId, application: client.clientId }
-    const scopes = await findConsentedScopes(db, parties)
+    const scopes = isConsole(client.clientId) ? ['openid'] : await findConsentedScopes(db, parties)
     if (!scopes) return undefined
     const grantId = session.grantIdFor(client.clientId)
     const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId)

@@ -29,6 +29,7 @@ ${error && html`<p class="error" id="${name}-error">${error}</p>`}
 }
 
 interface FormMarkup {
+  method?: 'get' | 'post'
   action: string
   hidden: Record<string, string>
   main: HtmlValue
@@ -36,10 +37,11 @@ interface FormMarkup {
 
 /** Returns a form without browser validation. The server shows all errors at once, in one language, until the next try. */
 export const renderForm = ({
+  method = 'post',
   action,
   hidden,
   main,
-}: FormMarkup): HtmlMarkup => html`<form method="post" action="${action}" novalidate>
+}: FormMarkup): HtmlMarkup => html`<form method="${method}" action="${action}" novalidate>
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${main}
 </form>`
 

@@ -19,6 +19,12 @@ export const de: PageTexts = {
     usernameMissing: 'Geben Sie Ihren Benutzernamen ein.',
     passwordMissing: 'Geben Sie Ihr Passwort ein.',
     refused: 'Benutzername oder Passwort ist falsch, oder Sie können sich nicht mit einem Passwort anmelden.',
+    organisation: 'Code Ihrer Organisation',
+    organisationHint:
+      'Wenn Sie sich mit dem Konto Ihrer Organisation anmelden, geben Sie stattdessen hier ihren Code ein.',
+    organisationSubmit: 'Anmeldedienst suchen',
+    organisationUnknown:
+      'Für eine Organisation mit diesem Code ist kein Anmeldedienst eingerichtet. Prüfen Sie den Code.',
   },
   code: {
     title: 'Bestätigen Sie Ihre Identität',
@@ -46,6 +52,30 @@ export const de: PageTexts = {
       'Erlauben Sie den Zugriff nur, wenn Sie der Anwendung vertrauen. Sie können ihn jederzeit über die API widerrufen (/users/me/applications). Auch Ihre Administratoren können ihn beenden, indem sie Ihre Sitzungen beenden.',
     allow: 'Erlauben',
     deny: 'Ablehnen',
+  },
+  device: {
+    title: 'Auf einem anderen Gerät anmelden',
+    lead: 'Geben Sie den Code ein, den das Programm oder Gerät anzeigt.',
+    label: 'Code',
+    hint: 'Acht Buchstaben. Großschreibung und Bindestrich sind egal.',
+    submit: 'Weiter',
+    missing: 'Geben Sie den Code ein.',
+    refused:
+      'Der Code ist falsch, abgelaufen oder wurde bereits verwendet. Prüfen Sie ihn oder fordern Sie einen neuen an.',
+    confirmTitle: 'Haben Sie diese Anmeldung gestartet?',
+    confirmLead: (application) => html`${application} möchte mit Ihrem Konto angemeldet werden.`,
+    address: 'Netzwerkadresse',
+    program: 'Programm',
+    warning:
+      'Fahren Sie nur fort, wenn Sie die Anmeldung selbst gestartet haben und dort diesen Code sehen. Hat Ihnen jemand den Code oder einen Link geschickt, könnte diese Person Zugriff auf Ihre Daten bekommen.',
+    confirm: 'Ja, fortfahren',
+    abort: 'Nein, abbrechen',
+    doneTitle: 'Die Anmeldung ist abgeschlossen',
+    done: (application) => html`${application} ist angemeldet. Sie können dieses Fenster schließen.`,
+    deniedTitle: 'Es wurde nichts erlaubt',
+    denied: 'Das Programm wurde nicht angemeldet. Sie können dieses Fenster schließen.',
+    ended:
+      'Sie hat zu lange gedauert oder wurde in einem anderen Fenster abgeschlossen. Fordern Sie einen neuen Code an und beginnen Sie von vorn.',
   },
   signedIn: {
     title: 'Sie sind angemeldet',

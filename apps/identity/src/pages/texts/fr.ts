@@ -20,6 +20,10 @@ export const fr: PageTexts = {
     passwordMissing: 'Saisissez votre mot de passe.',
     refused:
       'Le nom d’utilisateur ou le mot de passe est incorrect, ou vous ne pouvez pas vous connecter avec un mot de passe.',
+    organisation: 'Code de votre organisation',
+    organisationHint: 'Si vous vous connectez avec le compte de votre organisation, saisissez plutôt son code ici.',
+    organisationSubmit: 'Trouver le service de connexion',
+    organisationUnknown: 'Aucune organisation ayant un service de connexion ne porte ce code. Vérifiez le code.',
   },
   code: {
     title: 'Confirmez qu’il s’agit bien de vous',
@@ -48,6 +52,29 @@ export const fr: PageTexts = {
       'N’autorisez l’accès que si vous faites confiance à l’application. Vous pouvez le révoquer à tout moment avec l’API (/users/me/applications) ; votre administrateur peut aussi y mettre fin en fermant vos sessions.',
     allow: 'Autoriser',
     deny: 'Refuser',
+  },
+  device: {
+    title: 'Se connecter sur un autre appareil',
+    lead: 'Saisissez le code affiché par le programme ou l’appareil.',
+    label: 'Code',
+    hint: 'Huit lettres. Les majuscules et le tiret n’ont pas d’importance.',
+    submit: 'Continuer',
+    missing: 'Saisissez le code.',
+    refused: 'Le code est incorrect, a expiré ou a déjà été utilisé. Vérifiez-le ou demandez-en un nouveau.',
+    confirmTitle: 'Avez-vous demandé cette connexion ?',
+    confirmLead: (application) => html`${application} demande à se connecter avec votre compte.`,
+    address: 'Adresse réseau',
+    program: 'Programme',
+    warning:
+      'Ne continuez que si vous avez vous-même commencé la connexion et que ce code y est affiché. Si quelqu’un vous a envoyé le code ou un lien, cette personne pourrait accéder à vos données.',
+    confirm: 'Oui, continuer',
+    abort: 'Non, arrêter',
+    doneTitle: 'La connexion est terminée',
+    done: (application) => html`${application} est connectée. Vous pouvez fermer cette fenêtre.`,
+    deniedTitle: 'Rien n’a été autorisé',
+    denied: 'Le programme n’a pas été connecté. Vous pouvez fermer cette fenêtre.',
+    ended:
+      'Elle a duré trop longtemps ou s’est terminée dans une autre fenêtre. Demandez un nouveau code et recommencez.',
   },
   signedIn: {
     title: 'Connexion réussie',

@@ -92,7 +92,7 @@ const perNetwork: ThrottleLimit = {
   forgetAfterSeconds: 3600,
 }
 
-/** Counts a callback as a failure before the provider request. Returns the key that `uncountCallback` needs. Throws 429. */
+/** Counts a callback as a failure before the provider request. Returns the key for `uncountAttempt`. Throws 429. */
 export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {
   const key = `sso:${toNetworkPrefix(address)}`
   const { rows } = await sql<{
@@ -101,8 +101,4 @@ export async function countCallback(db: Kysely<DB>, address: string): Promise<st
   }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
   assertNoWait(rows)
   return key
-}
-
-export async function uncountCallback(trx: Kysely<DB>, key: string): Promise<void> {
-  await sql`update sign_in_attempts set failures = greatest(failures - 1, 0) where key = ${key}`.execute(trx)
 }

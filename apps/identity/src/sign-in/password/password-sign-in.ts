@@ -34,7 +34,7 @@ export interface SignInContext {
     audit(object: string | null, details?: object, by?: AuditActor): void
   }
   /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
-  expectedClient?: string
+  expectedClient?: string | undefined
   /** Runs in the transaction that opens the session. */
   onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }

@@ -6,6 +6,7 @@ import {
   type Role,
   type PrincipalState,
   type UserStatus,
+  consoleApplication,
   roleScopes,
   rolesWithin,
 } from '@sluice/contracts'
@@ -93,15 +94,22 @@ async function recordTokenUse(db: Kysely<DB>, key: number): Promise<void> {
     where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
 }
 
-/** Finds a user by one of their sessions. They act for the session's client. */
+/**
+ * Finds a user by one of their sessions. They act for the session's client. The console acts like a direct sign-in, while
+ * its grant exists.
+ */
 async function findSessionPrincipal(
   db: Kysely<DB>,
-  { id: user, session = '', application }: Credential,
+  { id: user, session = '', application, grant }: Credential,
 ): Promise<PrincipalState | undefined> {
   if (!isUid(user) || !isUid(session)) return undefined
-  if (application !== undefined) return findApplicationSessionPrincipal(db, { user, session, application })
+  const isConsole = application === consoleApplication
+  if (application !== undefined && !isConsole)
+    return findApplicationSessionPrincipal(db, { user, session, application, grant })
+  const open = isConsole ? sql`${isOpenSession} and ${isOpenGrant(application, grant)}` : isOpenSession
   const { rows } = await sql<UserPrincipalRow>`
-    ${prepared('session-principal')} select ${principalColumns}, coalesce(${isOpenSession}, false) as open
+    ${prepared(isConsole ? 'console-principal' : 'session-principal')}
+    select ${principalColumns}, coalesce(${open}, false) as open
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}
@@ -110,28 +118,37 @@ async function findSessionPrincipal(
   return rows[0] && toUserPrincipal('session', rows[0])
 }
 
+/** SQL condition: the session `s` has the grant (see `AccessTokenClaims`) for the application. It ends if the grant is deleted. */
+const isOpenGrant = (application: string, grant = '') => sql`exists (
+  select from oidc_models m join sso_client_configs g on g.id = m.sso_client_config_id
+  where m.model = 'Grant' and m.id_hash = ${Buffer.from(grant, 'base64url')} and m.session_id = s.id
+    and g.sso_client_id = ${application})`
+
 interface ApplicationSessionRow extends UserPrincipalRow {
   /** The scopes that the application has now and the user granted. */
   scopes: Role[]
 }
 
 /**
- * Finds a user who signed in to an application of their client, if the application exists and the user consents. The
- * application always acts for the user's own client: only the session itself follows a switch of the client.
+ * Finds a user who signed in to an application of their client or to the command line, if the application exists and the
+ * user consents. The application always acts for the user's own client: only the session itself follows a switch of the
+ * client.
  */
 async function findApplicationSessionPrincipal(
   db: Kysely<DB>,
-  { user, session, application }: { user: string; session: string; application: string },
+  credential: { user: string; session: string; application: string; grant: string | undefined },
 ): Promise<PrincipalState | undefined> {
+  const { user, session, application, grant } = credential
   const { rows } = await sql<ApplicationSessionRow>`
     ${prepared('application-session-principal')} select ${principalColumns},
-      coalesce(${isOpenSession} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
-      array(select unnest(a.scopes) intersect select unnest(k.scopes)) as scopes
+      coalesce(${isOpenSession} and ${isOpenGrant(application, grant)} and k.user_id is not null
+        and (a.client is null or 'authorization_code' = any(a.grant_types)), false) as open,
+      array(select scope from unnest(k.scopes) as scope where a.client is null or scope = any(a.scopes)) as scopes
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}
     join clients c on c.uid = u.client
-    left join sso_client_configs a on a.sso_client_id = ${application} and a.client = u.client
+    left join sso_client_configs a on a.sso_client_id = ${application} and (a.client = u.client or a.client is null)
     left join application_consents k on k.user_id = u.id and k.sso_client_config_id = a.id
     where u.uid = ${user}`.execute(db)
   const [row] = rows

@@ -189,6 +189,11 @@ export async function forgiveAttempt(
     where key = ${network}`.execute(db)
 }
 
+/** Subtracts a successful attempt from the count of its network. */
+export async function uncountAttempt(db: Kysely<DB>, key: string): Promise<void> {
+  await sql`update sign_in_attempts set failures = greatest(failures - 1, 0) where key = ${key}`.execute(db)
+}
+
 /**
  * Takes back an attempt whose password could not be checked, because of an overload for example. Locks the network before
  * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').

@@ -1,0 +1,118 @@
+import type { Request } from 'express'
+import type { Context, Next } from 'koa'
+import { type Configuration, type ErrorOut, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { renderDeviceCodePage, renderDeviceConfirmationPage } from '../pages/device-pages.ts'
+import { html, isolateName } from '../pages/html.ts'
+import { readPageTexts } from '../pages/language.ts'
+import { renderMessagePage } from '../pages/message-page.ts'
+import type { PageTexts } from '../pages/texts/en.ts'
+import { describePage, readRefusalTexts, sendProviderPage } from './provider-pages.ts'
+import { TooManyUserCodes } from './storage/user-codes.ts'
+
+type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>
+
+/** The program that requested the sign-in, for the confirmation page. Only the address is verified. */
+interface DeviceInfo extends Record<string, unknown> {
+  address: string
+  userAgent: string
+}
+
+/**
+ * The device flow (RFC 8628): a program without a browser shows a user code, and its user enters the code on another device.
+ * The pages ask for the code, then for a confirmation; after that the sign-in continues as for any other application.
+ */
+export const deviceFlow: DeviceFlow = {
+  enabled: true,
+  charset: 'base-20',
+  mask: '****-****',
+  deviceInfo: (ctx): DeviceInfo => ({
+    address: (ctx.req as Request).ip ?? '',
+    userAgent: ctx.get('user-agent').slice(0, 200),
+  }),
+  userCodeInputSource: async (ctx, _form, out, error) => showCodePage(ctx, out, error),
+  async userCodeConfirmSource(ctx, _form, client, device, userCode) {
+    const { address, userAgent } = device as DeviceInfo
+    const { user_code: entered } = ctx.oidc.params ?? {}
+    const page = renderDeviceConfirmationPage({
+      ...describePage(ctx),
+      ...buildForm(ctx, { user_code: String(entered) }),
+      application: client.clientName ?? client.clientId,
+      userCode,
+      address,
+      userAgent,
+    })
+    sendProviderPage(ctx, page)
+  },
+  async successSource(ctx) {
+    const facts = describePage(ctx)
+    const { doneTitle, done } = readPageTexts(facts.language).device
+    const text = done(html`<strong>${isolateName(ctx.oidc.client?.clientName ?? '')}</strong>`)
+    sendProviderPage(ctx, renderMessagePage({ ...facts, title: doneTitle, text, status: 'success' }))
+  },
+}
+
+/** Shows the page for the user code, or a message after a refusal or an error. oidc-provider calls it for all of them. */
+function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error: Error | undefined): void {
+  const facts = describePage(ctx)
+  const texts = readPageTexts(facts.language)
+  const message = findCodeMessage(error, texts)
+  if (error !== undefined && message === undefined)
+    return sendProviderPage(ctx, renderMessagePage({ ...facts, ...explainError(error, out, texts) }))
+  if (error instanceof TooManyUserCodes) ctx.set('Retry-After', String(error.seconds))
+  const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
+  const given = { ...(userCode && { userCode }), ...(message && { message }) }
+  sendProviderPage(ctx, renderDeviceCodePage({ ...facts, ...buildForm(ctx), ...given }))
+}
+
+/** Returns the message page of an error that entering another code cannot solve. */
+function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts) {
+  const { device: words, problems, application } = texts
+  if (error.name === 'AbortedError') return { title: words.deniedTitle, text: words.denied }
+  const status = 'problem' as const
+  if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant)
+    return { title: application.ended.title, text: words.ended, status }
+  // The form has no token of this browser.
+  if (error instanceof errors.InvalidRequest)
+    return { title: problems.crossSiteTitle, text: problems.crossSite, status }
+  return { ...readRefusalTexts(texts, out?.error ?? 'server_error'), status }
+}
+
+/** Returns the message for a code that is not accepted; undefined for other errors. The page does not say whether the code exists. */
+function findCodeMessage(error: Error | undefined, { device: words, problems }: PageTexts): string | undefined {
+  if (error instanceof TooManyUserCodes) return problems.wait(error.seconds)
+  switch (error?.name) {
+    case 'NoCodeError':
+      return words.missing
+    case 'NotFoundError':
+    case 'ExpiredError':
+    case 'AlreadyUsedError':
+      return words.refused
+    default:
+      return undefined
+  }
+}
+
+/** Returns the address and the hidden fields of a form. `xsrf` is the token of oidc-provider, which is bound to the session. */
+function buildForm({ oidc }: KoaContextWithOIDC, hidden: Record<string, string> = {}) {
+  const action = new URL(oidc.urlFor('code_verification')).pathname
+  return { action, hidden: { xsrf: String(oidc.session?.state?.['secret']), ...hidden } }
+}
+
+/** Returns the user code of `verification_uri_complete`, which the page fills in. */
+function readUserCodeOfLink({ originalUrl }: Context): string | undefined {
+  const [, query = ''] = originalUrl.split(/\?(.*)/s)
+  const given = new URLSearchParams(query).get('user_code')
+  return given && /^[A-Za-z -]{1,20}$/.test(given) ? given : undefined
+}
+
+/**
+ * Hides the user code of a link from oidc-provider, which would send it with a form that a script submits. Users have to
+ * send it themselves.
+ */
+export async function keepUserCodeOffForms(ctx: Context, next: Next): Promise<void> {
+  if (ctx.method === 'GET' && 'user_code' in ctx.query) {
+    const { user_code: _userCode, ...rest } = ctx.query
+    ctx.query = rest
+  }
+  await next()
+}

@@ -1,0 +1,73 @@
+import { html, isolateName } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
+import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+
+interface DeviceFormFacts extends PageFacts {
+  action: string
+  /** Hidden fields, such as the token of oidc-provider. */
+  hidden: Record<string, string>
+}
+
+interface DeviceCodeFacts extends DeviceFormFacts {
+  /** The code that a link brought. */
+  userCode?: string
+  message?: string
+}
+
+/** Returns the page with the form field `user_code`. */
+export function renderDeviceCodePage({ action, hidden, userCode, message, ...facts }: DeviceCodeFacts): string {
+  const texts = readPageTexts(facts.language)
+  const words = texts.device
+  return renderFrame({
+    ...facts,
+    title: words.title,
+    failed: message !== undefined,
+    main: html`<p class="lead">${words.lead}</p>
+${renderSummary(texts, undefined, { user_code: message })}
+${renderForm({
+  action,
+  hidden,
+  main: html`${renderField({
+    name: 'user_code',
+    label: words.label,
+    hint: words.hint,
+    error: message,
+    autocomplete: 'off',
+    value: userCode ?? '',
+    maxlength: 20,
+    autofocus: !message,
+  })}
+${renderButton(words.submit)}`,
+})}`,
+  })
+}
+
+interface DeviceConfirmationFacts extends DeviceFormFacts {
+  application: string
+  userCode: string
+  /** The network address of the program that requested the code, and the name that the program gives itself. */
+  address: string
+  userAgent: string
+}
+
+/** Returns the page with the form field `confirm` or `abort`. It shows which program requests the sign-in, and from where. */
+export function renderDeviceConfirmationPage(facts: DeviceConfirmationFacts): string {
+  const { action, hidden, application, userCode, address, userAgent, ...page } = facts
+  const words = readPageTexts(page.language).device
+  const rows = [
+    [words.label, html`<code>${userCode}</code>`],
+    [words.address, isolateName(address)],
+    ...(userAgent ? [[words.program, isolateName(userAgent)]] : []),
+  ]
+  const abort = renderButton(words.abort, { name: 'abort', value: 'yes', quiet: true })
+  const confirm = renderButton(words.confirm, { name: 'confirm', value: 'yes' })
+  return renderFrame({
+    ...page,
+    title: words.confirmTitle,
+    main: html`<p class="lead">${words.confirmLead(html`<strong>${isolateName(application)}</strong>`)}</p>
+<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+<p>${words.warning}</p>
+${renderForm({ action, hidden, main: [abort, confirm] })}`,
+  })
+}
