@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { serviceClient, signIn } from '@sluice/client'
 import { schemas } from '@sluice/client/pipeline'
 import { build } from 'esbuild'
-import type { Browser } from 'puppeteer-core'
+import { until } from '@sluice/testing/wait-until'
+import type { Browser, ElementHandle } from 'puppeteer-core'
 import { describeInBrowser, startBrowser, visit } from '../../apps/identity/test/pages/browser.ts'
 import { writeHealthData } from '../demo/health-data.ts'
 import { runProgram } from '../docs-tests/run-program.ts'
@@ -123,7 +124,7 @@ describeInBrowser('a page of another origin, without eval', () => {
 
   beforeAll(async () => {
     const { outputFiles } = await build({
-      entryPoints: [join(import.meta.dirname, 'browser-page.ts')],
+      entryPoints: [join(import.meta.dirname, 'browser-page.js')],
       bundle: true,
       format: 'esm',
       platform: 'browser',
@@ -165,8 +166,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     const { page, asked, complaints, close } = await visit(browser, { javaScript: true })
     const texts = (list: string) => page.$$eval(`${list} li`, (all) => all.map(({ textContent }) => textContent))
     const textOf = (selector: string) => page.$eval(selector, ({ textContent }) => textContent)
-    const waitForText = (selector: string) =>
-      page.waitForFunction((at) => document.querySelector(at)!.textContent !== '', { timeout: 60_000 }, selector)
+    const waitForText = (selector: string) => until(async () => (await textOf(selector)) !== '')
 
     await page.goto(origin)
     await page.type('[name=username]', 'admin')
@@ -185,7 +185,8 @@ describeInBrowser('a page of another origin, without eval', () => {
 
     const network = { upload: 4 * 1024 * 1024, download: -1, latency: 0 }
     await page.emulateNetworkConditions(network)
-    await (await page.$<HTMLInputElement>('[name=file]' as never))!.uploadFile(file)
+    const input = (await page.$('[name=file]')) as ElementHandle<any>
+    await input.uploadFile(file)
     await page.click('#load button')
     await waitForText('#outcome')
     expect(await textOf('#error')).toBe('')
@@ -199,7 +200,7 @@ describeInBrowser('a page of another origin, without eval', () => {
 
     // The same name again: a conflict that names the field. The session has ended, so the page signs in first.
     await page.click('#sign-in button')
-    await page.waitForFunction((count) => document.querySelectorAll('#schemas li').length > count, {}, found.length)
+    await until(async () => (await texts('#schemas')).length > found.length)
     await page.click('#load button')
     await waitForText('#error')
     expect(await textOf('#error')).toMatch(/has this name.* \(\/name\)$/)
@@ -215,9 +216,9 @@ describeInBrowser('a page of another origin, without eval', () => {
     await page.type('[name=username]', 'admin')
     await page.type('[name=password]', stack.password)
     await page.click('#sign-in button')
-    await page.waitForFunction(() => document.querySelector('#error')!.textContent !== '')
-    const error = await page.$eval('#error', ({ textContent }) => textContent)
-    expect(error).toContain(`add ${origin.replace('localhost', '127.0.0.1')} to its setting CORS_ORIGINS`)
+    const error = () => page.$eval('#error', ({ textContent }) => textContent)
+    await until(async () => (await error()) !== '')
+    expect(await error()).toContain(`add ${origin.replace('localhost', '127.0.0.1')} to its setting CORS_ORIGINS`)
     await close()
   })
 })

@@ -52,7 +52,7 @@ function printOperation(verb: string, signature: OperationSignature, types: Type
     ...(upload ? [`upload: ${quote(upload)}`] : []),
   ]
   const parts = [query, body, response, ...(form ? [form] : [])].map((schema) =>
-    schema ? types.print(schema) : 'undefined',
+    schema ? types.print(schema as JsonSchema) : 'undefined',
   )
   const type = `Operation<${[quote(path), ...parts, ...(form ? [] : ['undefined'])].join(', ')}>`
   return `${comment(describe(signature), '  ')}  ${verb}: { ${fields.join(', ')} } as ${type},`
@@ -128,7 +128,11 @@ class TypePrinter {
     if ('const' in schema) return JSON.stringify(schema.const)
     if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
     const variants = schema.anyOf ?? schema.oneOf
-    if (variants) return [...new Set(variants.map((one) => this.#printPart(one, indent)))].join(' | ')
+    if (variants) {
+      const parts = new Set(variants.map((one) => this.#printPart(one, indent)))
+      // Any list or object: the union is that of all JSON values.
+      return parts.has('unknown[]') && parts.has('{}') ? 'unknown' : [...parts].join(' | ')
+    }
     if (Array.isArray(schema.type))
       return schema.type.map((type) => this.#printInline({ ...schema, type }, indent)).join(' | ')
     switch (schema.type) {

@@ -27,7 +27,7 @@ export async function* pages<Path extends string, Query, Body, Result extends re
   const given = (input ?? {}) as UntypedInput
   let position: object | undefined = {}
   while (position) {
-    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, atPosition(operation, given, position), {})
+    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, atPosition(operation, given, position))
     const total = headers.get('x-total-count')
     yield { items: body, total: total === null ? undefined : Number(total) }
     position = nextPosition(headers)

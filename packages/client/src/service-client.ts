@@ -56,7 +56,7 @@ export interface ServiceClient {
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Response>
   /** Sends the request with another transport, which adds its own body. */
-  send<Result>(operation: Operation, input: UntypedInput, options: SendOptions): Promise<ServiceResponse<Result>>
+  send<Result>(operation: Operation, input: UntypedInput, options?: SendOptions): Promise<ServiceResponse<Result>>
 }
 
 export const formType = 'multipart/form-data'

@@ -64,7 +64,7 @@ interface BlobUpload {
 function blobTransport(file: Blob, { upload: type }: Operation, { form, size = file.size, onProgress }: BlobUpload): Transport {
   const body = type === formType ? formWith(form as object, file) : file
   const report = (sent: number) => onProgress?.(Math.min(sent, size), size)
-  const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => ProgressRequest }
+  const { XMLHttpRequest } = globalThis as unknown as { XMLHttpRequest?: new () => ProgressRequest }
   if (XMLHttpRequest) return (url, init) => sendWithProgress(new XMLHttpRequest(), url, init, body, report)
   if (body instanceof FormData)
     return async (url, init) => {

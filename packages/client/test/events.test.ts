@@ -184,7 +184,7 @@ function readWithUndici(url: string): Promise<object[]> {
   return new Promise((resolve) => {
     for (const name of names)
       source.addEventListener(name, (given) => {
-        const { lastEventId: id, type: event, data } = given as MessageEvent<string>
+        const { lastEventId: id, type: event, data } = given as unknown as { lastEventId: string; type: string; data: string }
         found.push({ id, event, data })
         if (!isLast({ id, event, data })) return
         source.close()

@@ -37,16 +37,23 @@ it.each([
   expect(byName(generated(module))).toEqual(byName(wanted(nouns as Nouns)))
 })
 
+/** Replaces the type of `property` in translations, which contracts infer as any text. */
+type WithAnyProperty<T> = T extends readonly (infer Item)[]
+  ? WithAnyProperty<Item>[]
+  : T extends object
+    ? { [K in keyof T]: K extends 'property' ? string : WithAnyProperty<T[K]> }
+    : T
+
 /** `true` if each type accepts every value of the other, otherwise both types. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : [A, B]) : [A, B]
 
 type PartsOf<Signature> =
   Signature extends OperationSignature<infer Path, infer Query, infer Body, infer Result>
-    ? { path: Path; query: Query; body: Body; result: Result }
+    ? WithAnyProperty<{ path: Path; query: Query; body: Body; result: Result }>
     : never
 type GeneratedPartsOf<Generated> =
   Generated extends Operation<infer Path, infer Query, infer Body, infer Result>
-    ? { path: Path; query: Query; body: Body; result: Result }
+    ? WithAnyProperty<{ path: Path; query: Query; body: Body; result: Result }>
     : never
 
 /** The operations of a noun whose types differ. */

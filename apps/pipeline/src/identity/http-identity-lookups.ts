@@ -35,7 +35,7 @@ export function identityLookups({
     timeout: timeoutMs,
   })
   const call = async <Body, Result>(signature: OperationSignature<string, any, Body, Result>, body: Body) =>
-    checkResponse(signature, await identity.call(signature as OperationSignature, { body }))
+    checkResponse(signature, (await identity.send(signature, { body })).body)
 
   const principal = lookupCache(readPrincipal, {
     ttl: 5_000,

@@ -1,43 +1,43 @@
-import { followRun, items, RemoteProblem, serviceClient, type ServiceClient, type Session, signIn, upload } from '@sluice/client'
+import { followRun, items, RemoteProblem, serviceClient, signIn, upload } from '@sluice/client'
 import { dataPipelines, schemas } from '@sluice/client/pipeline'
 
 /** The script of index.html: it signs in, lists schemas page by page, and loads a chosen file. */
 
-const { identityUrl, pipelineUrl } = (await (await fetch('/addresses.json')).json()) as Record<string, string>
+const { identityUrl, pipelineUrl } = await (await fetch('/addresses.json')).json()
 
-let session: Session
-let pipeline: ServiceClient
+let session
+let pipeline
 
-const element = <E extends HTMLElement>(selector: string) => document.querySelector<E>(selector)!
+const element = (selector) => document.querySelector(selector)
 
-function append(list: string, text: string): void {
+function append(list, text) {
   const item = document.createElement('li')
   item.textContent = text
   element(list).append(item)
 }
 
 /** Runs the action when the form is submitted, and shows its error. */
-function onSubmit(form: string, action: (fields: FormData) => Promise<void>): void {
-  element<HTMLFormElement>(form).addEventListener('submit', (event) => {
+function onSubmit(form, action) {
+  element(form).addEventListener('submit', (event) => {
     event.preventDefault()
     element('#error').textContent = ''
-    action(new FormData(element<HTMLFormElement>(form))).catch((error: unknown) => {
+    action(new FormData(element(form))).catch((error) => {
       const pointers = error instanceof RemoteProblem ? error.errors.map(({ pointer }) => ` (${pointer})`).join('') : ''
-      element('#error').textContent = `${(error as Error).message}${pointers}`
+      element('#error').textContent = `${error.message}${pointers}`
     })
   })
 }
 
 onSubmit('#sign-in', async (fields) => {
   const username = String(fields.get('username'))
-  session = await signIn({ identityUrl: identityUrl!, username, password: String(fields.get('password')) })
-  pipeline = serviceClient({ baseUrl: pipelineUrl!, token: session.token })
+  session = await signIn({ identityUrl: identityUrl, username, password: String(fields.get('password')) })
+  pipeline = serviceClient({ baseUrl: pipelineUrl, token: session.token })
   for await (const { name } of items(pipeline, schemas.list, { query: { pageSize: 2, order: ['name:asc'] } }))
     append('#schemas', name)
 })
 
 onSubmit('#load', async (fields) => {
-  const file = fields.get('file') as File
+  const file = fields.get('file')
   const [schema] = await pipeline.call(schemas.list, { query: { pageSize: 1, order: ['name:asc'] } })
   const { id } = await pipeline.call(dataPipelines.create, {
     body: {
@@ -45,7 +45,7 @@ onSubmit('#load', async (fields) => {
       type: 'CSV_UPLOAD',
       disabled: false,
       runTrigger: 'NEVER',
-      dataWarehouseTarget: { schema: { id: schema!.id } },
+      dataWarehouseTarget: { schema: { id: schema.id } },
     },
   })
   await upload(pipeline, dataPipelines.upload, {
