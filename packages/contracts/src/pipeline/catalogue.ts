@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { SingleLineText } from '../field-types.ts'
+import { dataTypes } from '../data-type.ts'
+import { NonNegativeInteger, SingleLineText } from '../field-types.ts'
 
 export const TableListQuery = defineContract(
   'TableListQuery',
@@ -14,3 +15,52 @@ export const TableListQuery = defineContract(
   ),
 )
 export type TableListQuery = TypeOf<typeof TableListQuery>
+
+export const CatalogueNamesQuery = defineContract(
+  'CatalogueNamesQuery',
+  Type.Object(
+    {
+      prefix: Type.Optional(
+        Type.String({
+          maxLength: 255,
+          examples: ['ca', 'health.ca', 'health.cases.re'],
+          description:
+            'The beginning of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned.',
+        }),
+      ),
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1_000, description: 'The maximum of names of each kind. Default: 50.' }),
+      ),
+    },
+    noUnknownFields,
+  ),
+)
+export type CatalogueNamesQuery = TypeOf<typeof CatalogueNamesQuery>
+
+export const CatalogueNames = defineContract(
+  'CatalogueNames',
+  Type.Object(
+    {
+      names: Type.Array(
+        Type.Object(
+          {
+            kind: Type.Enum(['SCHEMA', 'TABLE', 'COLUMN'], { description: 'TABLE includes views.' }),
+            name: SingleLineText,
+            schema: Type.Optional({ ...SingleLineText, description: 'The schema of a table or column.' }),
+            table: Type.Optional({
+              ...SingleLineText,
+              description: 'The table of a column: the first one, if several tables have such a column.',
+            }),
+            dataType: Type.Optional(Type.Enum([...dataTypes], { description: 'The type of the column in that table.' })),
+            tables: Type.Optional({ ...NonNegativeInteger, description: 'How many tables have a column of this name.' }),
+          },
+          { ...noUnknownFields, title: 'CatalogueName' },
+        ),
+        { maxItems: 3_000, description: 'Schemas, tables, then columns, each in alphabetical order.' },
+      ),
+      more: Type.Boolean({ description: 'Whether there are more names than `limit` of a kind.' }),
+    },
+    noUnknownFields,
+  ),
+)
+export type CatalogueNames = TypeOf<typeof CatalogueNames>

@@ -1,4 +1,4 @@
-import { type Catalog, toColumnStatistics, type StagingTable, type TablePlace } from '../catalog.ts'
+import { type Catalog, type ColumnNameMatch, toColumnStatistics, type StagingTable, type TablePlace } from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'
@@ -39,6 +39,8 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
       return run(qualifyName(schema, table), (client) => findTable(client, schema, table))
     },
     findTables: (places) => run('the warehouse', (client) => findTables(client, places)),
+    findColumnNames: (places, prefix, limit) =>
+      run('the warehouse', (client) => findColumnNames(client, places, prefix, limit)),
     findStagingTable: (schema, table, options) =>
       run(qualifyName(schema, table), (client) => findStagingTable(client, schema, table, options)),
     async dropTable(schema, table) {
@@ -161,6 +163,28 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
     if (table) found.push(table)
   }
   return found
+}
+
+async function findColumnNames(
+  client: ClientBase,
+  places: readonly TablePlace[],
+  prefix: string,
+  limit: number,
+): Promise<ColumnNameMatch[]> {
+  const { rows } = await client.query<Omit<ColumnNameMatch, 'dataType'> & { type: string }>(
+    `select distinct on (a.attname collate "C") a.attname::text as "column", n.nspname::text as schema,
+       c.relname::text as "table", format_type(a.atttypid, a.atttypmod) as type,
+       count(*) over (partition by a.attname)::int as tables
+     from unnest($1::text[], $2::text[]) as place (schema, name)
+     join pg_namespace n on n.nspname = place.schema
+     join pg_class c on c.relnamespace = n.oid and c.relname = place.name
+     join pg_attribute a on a.attrelid = c.oid
+     where a.attnum > 0 and not a.attisdropped and starts_with(lower(a.attname), lower($3))
+     order by a.attname collate "C", n.nspname collate "C", c.relname collate "C"
+     limit $4`,
+    [places.map(({ schema }) => schema), places.map(({ name }) => name), prefix, limit],
+  )
+  return rows.map(({ type, ...match }) => ({ ...match, dataType: describeType(type).dataType }))
 }
 
 /** Finds a staging table by its comment, which names the run that created it and the target table. */

@@ -90,6 +90,10 @@ export class RedshiftSession implements SqlSession {
     return this.#heard(() => columnsOf(this.#borrowed.client, text))
   }
 
+  plan(text: string): Promise<string> {
+    return this.#heard(() => planOf(this.#borrowed.client, text))
+  }
+
   async #ask({ texts, values }: SqlStatement): Promise<unknown[]> {
     const text = formatStatement({ texts, values }, (number) => `$${number}`)
     // Uses the extended protocol, which accepts only one statement.
@@ -193,6 +197,17 @@ async function columnsOf(client: Client | PoolClient, text: string): Promise<Rea
     throw addErrorPosition(error, text, describePrefix)
   })
   return fields.map(toReadColumn)
+}
+
+const explainPrefix = `explain ${describePrefix}`
+
+/** The text is in parentheses, so it cannot add ANALYZE, which would run the query. */
+async function planOf(client: Client | PoolClient, text: string): Promise<string> {
+  const query = { text: `${explainPrefix}${text}\n) as asked`, queryMode: 'extended', rowMode: 'array' as const }
+  const { rows } = await client.query<[string]>(query).catch((error: unknown) => {
+    throw addErrorPosition(error, text, explainPrefix)
+  })
+  return rows.map(([line]) => line).join('\n')
 }
 
 const rowBytes = (row: readonly (string | null)[]): number =>
