@@ -81,6 +81,32 @@ describe('a running export', () => {
     await expect(collect(started)).rejects.toThrow('The export has ended. Request it again.')
   })
 
+  it('ends with its client if it has no key, and cannot be found', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
+    const source = gatedSource(3)
+    const started = await exports.start({ client: 'a', key: undefined, signal: never, read: source.read })
+    started.attach().detach()
+    await until(() => source.state.stopped !== undefined)
+    await expect(collect(started)).rejects.toThrow('The export has ended. Request it again.')
+  })
+
+  it('ends at its maximum age, even if a client still reads it', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 2_000, idleMs: 60_000, maxAgeMs: 300 })
+    const source = gatedSource(1)
+    const started = await startWith(exports, source)
+    started.attach()
+    const trickle = started.spool.read(0, never)
+    expect((await trickle.next()).value!.length).toBeGreaterThan(0)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await expect(trickle.next()).rejects.toThrow('The export has ended. Request it again.')
+    expect(exports.find('a', undefined)).toBeUndefined()
+    // Its disk space is free again.
+    await until(async () => {
+      const again = await startWith(exports, gatedSource(1)).catch(() => undefined)
+      return again && (await collect(again)) === 1_000
+    })
+  })
+
   it('is cancelled if its client disconnects before the first byte', async () => {
     const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
     const disconnected = new AbortController()

@@ -3,6 +3,7 @@ import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } fr
 import { type SqlStatement, formatStatement } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { redshiftNames } from './names.ts'
+import { parseJsonCell } from '../rows/row-text.ts'
 import type { RowCell } from '../warehouse.ts'
 import type { PlacedError } from './problems.ts'
 import { anyDecimal, redshiftTypes } from './types.ts'
@@ -230,7 +231,7 @@ const numericDataTypes = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
-  if (type === 'super') return JSON.parse(text) as RowCell
+  if (type === 'super') return parseJsonCell(text)
   // A decimal without an explicit size has insignificant trailing zeros.
   if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
   if (!numericDataTypes.has(dataType)) return text

@@ -24,7 +24,7 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
-import { writeRowText } from '../rows/row-text.ts'
+import { parseJsonCell, writeRowText } from '../rows/row-text.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
@@ -286,7 +286,7 @@ async function readTableSource(
 /** Converts JSON columns that are stored as text. */
 const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
   row.map((cell, index) =>
-    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
+    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? parseJsonCell(cell) : cell,
   )
 
 async function ambiguousTable(

@@ -1,4 +1,5 @@
 import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
+import { parseJsonCell } from '../../rows/row-text.ts'
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 
@@ -128,7 +129,7 @@ export function toCells(rows: (string | null)[][], columns: readonly WarehouseCo
 function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
-  if (dataType === 'JSONB') return JSON.parse(text)
+  if (dataType === 'JSONB') return parseJsonCell(text)
   if (!numericDataTypes.has(dataType)) return text
   const number = Number(text)
   // JSON cannot represent NaN and Infinity, so they are returned as text.
