@@ -68,8 +68,7 @@ export async function exportFile(
   }
   if (method === 'HEAD') return new FileDownload({ ...described, bytes: undefined, isContinued: false, onClose() {} })
   const reader = caller.uid || request.address
-  const key =
-    method === 'GET' ? JSON.stringify([caller.client, reader, request.url, choice, encoding]) : undefined
+  const key = method === 'GET' ? JSON.stringify([caller.client, reader, request.url, choice, encoding]) : undefined
   const disconnected = new AbortController()
   const disconnect = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
   const { socket } = request.stream

@@ -345,18 +345,36 @@ describe('findOwnPosition', () => {
     return { line: lines.length, column: [...lines.at(-1)!].length + 1 }
   }
   const values = fc.constantFrom('1', '-7', 'north', "it's\n\\ two lines", 'ä😀', 'x'.repeat(50))
-  const own = fc.constantFrom('select ', '\n', ' id, ', "'text 😀' ", '-- ${A} of a comment\n', ' + ', '"Name" ', '/* a\nb */ ')
+  const own = fc.constantFrom(
+    'select ',
+    '\n',
+    ' id, ',
+    "'text 😀' ",
+    '-- ${A} of a comment\n',
+    ' + ',
+    '"Name" ',
+    '/* a\nb */ ',
+  )
   const used = fc.constantFrom(' ${A} ', " '${A}' ", ' ${B:list} ')
 
   it('maps every position outside of variables to itself, and those in a value to its variable', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(own, used), { maxLength: 12 }), values, values, (pieces, a, b) => {
         const sql = pieces.join('')
-        const parts = [...replaceSqlVariables(sql, new Map([['A', a], ['B', b]]), 'postgres')]
+        const parts = [
+          ...replaceSqlVariables(
+            sql,
+            new Map([
+              ['A', a],
+              ['B', b],
+            ]),
+            'postgres',
+          ),
+        ]
         expect(parts.map((part) => part.own).join('')).toBe(sql)
         let [before, sent] = ['', '']
         for (const part of parts) {
-          for (let at = 0; at < part.sent.length; at += [...part.sent.slice(at)][0]!.length) {
+          for (let at = 0; at < part.sent.length; at += String.fromCodePoint(part.sent.codePointAt(at)!).length) {
             const expected = positionOf(part.own === part.sent ? before + part.own.slice(0, at) : before)
             expect(findOwnPosition(parts, positionOf(sent + part.sent.slice(0, at)))).toEqual(expected)
           }

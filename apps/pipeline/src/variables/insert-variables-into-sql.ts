@@ -91,8 +91,7 @@ export const insertVariablesIntoSql = (
   sql: string,
   variables: ReadonlyMap<string, string>,
   language: SqlLanguage,
-): string =>
-  [...replaceSqlVariables(sql, variables, language)].map(({ sent }) => sent).join('')
+): string => [...replaceSqlVariables(sql, variables, language)].map(({ sent }) => sent).join('')
 
 /** A part of SQL as the user wrote it, and as it is sent to the server. */
 export interface ReplacedPart {

@@ -98,7 +98,10 @@ describe('the names of the catalogue', () => {
 
   it('contain the columns of views', async () => {
     const query = `select id as reviewed from ${place.table}`
-    await owner.post('/views').send(viewBody(place.schema, query, { name: 'Reviews' })).expect(201)
+    await owner
+      .post('/views')
+      .send(viewBody(place.schema, query, { name: 'Reviews' }))
+      .expect(201)
     expect(spell(await find('review'))).toEqual(['TABLE health.reviews', 'COLUMN health.reviews.reviewed'])
   })
 

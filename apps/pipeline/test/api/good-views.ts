@@ -40,7 +40,7 @@ export function goodViews(scene: () => Scene) {
   }
 
   const ofLoaded = () => ({
-    sql: `select * from ${scene().loaded.table} where a > ${'${LEAST}'}`,
+    sql: `select * from ${scene().loaded.table} where a > \${LEAST}`,
     schemas: [{ id: scene().loaded.schema }],
     variables: [{ name: 'LEAST', value: '0' }],
   })

@@ -201,8 +201,7 @@ describe('a query', () => {
   })
 
   it('is refused without the role that reads all loaded data', async () => {
-    for (const path of ['/queries', '/queries/explain'])
-      await owner.post(path).send({ sql: 'select 1' }).expect(403)
+    for (const path of ['/queries', '/queries/explain']) await owner.post(path).send({ sql: 'select 1' }).expect(403)
     await service.http.post('/api/v1/queries').send({ sql: 'select 1' }).expect(401)
   })
 })
@@ -229,9 +228,9 @@ describe('an error of a query', () => {
     for (const format of ['', '?format=csv'])
       expect(await failed(sql, { variables }, format)).toMatch(/in line 2, column 10: Column "nothing_like_it"/)
     expect((await explain(sql, { variables }).expect(422)).body.detail).toContain('in line 2, column 10')
-    expect(await failed('select\n ${A:identifier} from health.cases', { variables: [{ name: 'A', value: 'no such' }] })).toMatch(
-      /in line 2, column 2: Column "no such" does not exist/,
-    )
+    expect(
+      await failed('select\n ${A:identifier} from health.cases', { variables: [{ name: 'A', value: 'no such' }] }),
+    ).toMatch(/in line 2, column 2: Column "no such" does not exist/)
   })
 })
 
@@ -266,20 +265,28 @@ describe('a variable in a query', () => {
   it('is refused if it is unknown, unused, or inside other text', async () => {
     expect((await ask('select ${NOWHERE}').expect(422)).body).toMatchObject({
       code: 'variable-unknown',
-      detail:
-        'The variable ${NOWHERE} does not exist. Create it, correct its name, or pass its value in `variables`.',
+      detail: 'The variable ${NOWHERE} does not exist. Create it, correct its name, or pass its value in `variables`.',
     })
     const { body: unused } = await ask('select ${REGION}', { variables: [{ name: 'REGOIN', value: 'x' }] }).expect(422)
     expect(unused.errors).toEqual([
       { pointer: '/variables/0/name', detail: 'The query does not use ${REGOIN}. Correct the name, or leave it out.' },
     ])
     expect((await ask("select 'a ${REGION} b'").expect(422)).body.code).toBe('variable-misplaced')
-    await ask('select ${V}', { variables: [{ name: 'V', value: 'a' }, { name: 'V', value: 'b' }] }).expect(400)
+    await ask('select ${V}', {
+      variables: [
+        { name: 'V', value: 'a' },
+        { name: 'V', value: 'b' },
+      ],
+    }).expect(400)
   })
 
   it('is refused if it is secured, so that no query shows its value', async () => {
     for (const sql of ['select ${PASSWORD}', "select reverse('${PASSWORD}')", 'select 1 where ${PASSWORD} > 1']) {
-      for (const answer of [await ask(sql).expect(422), await explain(sql).expect(422), await ask(sql, {}, '?format=csv').expect(422)]) {
+      for (const answer of [
+        await ask(sql).expect(422),
+        await explain(sql).expect(422),
+        await ask(sql, {}, '?format=csv').expect(422),
+      ]) {
         expect(answer.body.detail).toContain('The variable ${PASSWORD} is secured')
         expect(JSON.stringify(answer.body)).not.toContain('horse')
       }
@@ -313,12 +320,22 @@ describe('the result of a query as a file', () => {
       return body as Buffer
     }
     expect((await file('csv')).toString()).toBe('id,region\r\n1,north\r\n2,south\r\n3,north\r\n')
-    expect((await file('ndjson')).toString().trimEnd().split('\n').map((line) => JSON.parse(line))).toEqual([
+    expect(
+      (await file('ndjson'))
+        .toString()
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([
       { id: 1, region: 'north' },
       { id: 2, region: 'south' },
       { id: 3, region: 'north' },
     ])
-    expect(tableFromIPC(await file('arrow')).toArray().map((row) => row.toJSON())).toEqual([
+    expect(
+      tableFromIPC(await file('arrow'))
+        .toArray()
+        .map((row) => row.toJSON()),
+    ).toEqual([
       { id: 1, region: 'north' },
       { id: 2, region: 'south' },
       { id: 3, region: 'north' },
@@ -453,7 +470,14 @@ describe('the plan of a query', () => {
   })
 
   it('names the views of a query and the tables behind them', async () => {
-    const view = { name: 'Regions', schema: { id: place.schema }, query: 'select region from cases', materialized: false, disabled: false, runTrigger: 'NEVER' }
+    const view = {
+      name: 'Regions',
+      schema: { id: place.schema },
+      query: 'select region from cases',
+      materialized: false,
+      disabled: false,
+      runTrigger: 'NEVER',
+    }
     await owner.post('/views').send(view).expect(201)
     const { body } = await explain('select * from regions').expect(200)
     expect(body.tables).toEqual([

@@ -51,8 +51,13 @@ export const CatalogueNames = defineContract(
               ...SingleLineText,
               description: 'The table of a column: the first one, if several tables have such a column.',
             }),
-            dataType: Type.Optional(Type.Enum([...dataTypes], { description: 'The type of the column in that table.' })),
-            tables: Type.Optional({ ...NonNegativeInteger, description: 'How many tables have a column of this name.' }),
+            dataType: Type.Optional(
+              Type.Enum([...dataTypes], { description: 'The type of the column in that table.' }),
+            ),
+            tables: Type.Optional({
+              ...NonNegativeInteger,
+              description: 'How many tables have a column of this name.',
+            }),
           },
           { ...noUnknownFields, title: 'CatalogueName' },
         ),

@@ -194,7 +194,7 @@ print(json.dumps([[[cell.data_type, show(cell.value)] for cell in row] for row i
     const file = join(directory, 'rows.xlsx')
     const rows: Row[] = [
       ['42', '9007199254740993', '12.5', 'true', '2024-02-29', '2024-02-29 12:30:00', '=1+1'],
-      ['-7', '123456789012345', '-0.001', 'false', '1899-12-31', '9999-12-31 23:59:59', " ä€😀 <&> \" '\nline"],
+      ['-7', '123456789012345', '-0.001', 'false', '1899-12-31', '9999-12-31 23:59:59', ' ä€😀 <&> " \'\nline'],
       [null, null, null, null, null, null, null],
       ['0', '0', '0', 'true', '1900-03-01', '2024-01-01 00:00:00', ''],
     ]
@@ -228,7 +228,7 @@ print(json.dumps([[[cell.data_type, show(cell.value)] for cell in row] for row i
           ['b', false],
           ['s', '1899-12-31'],
           ['d', '9999-12-31T23:59:59'],
-          ['s', " ä€😀 <&> \" '\nline"],
+          ['s', ' ä€😀 <&> " \'\nline'],
         ],
         columns.map(() => ['n', null]),
         [

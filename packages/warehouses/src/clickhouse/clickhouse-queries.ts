@@ -180,7 +180,7 @@ async function explainQuery(access: ClientAccess, userQuery: UserQuery, signal: 
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
     const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
     const { rows } = await streamQuery(access, { sql, parameters, database, seconds, most: mostOfPlan }, signal)
-    return { text: rows.map(([line]) => String(line)).join('\n'), reads: uniquePlaces(reads) }
+    return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblem(error, userQuery, seconds)

@@ -153,7 +153,11 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
       cause,
     })
   if (error.code > 0 && !notItsFault.has(error.code))
-    return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(positionIn(error.message), query)}: ${words}`, { cause })
+    return new WarehouseProblem(
+      'QUERY_FAILED',
+      `The query failed${describePosition(positionIn(error.message), query)}: ${words}`,
+      { cause },
+    )
   return warehouseProblem(error, 'the warehouse')
 }
 

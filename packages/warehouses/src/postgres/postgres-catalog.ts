@@ -1,4 +1,10 @@
-import { type Catalog, type ColumnNameMatch, toColumnStatistics, type StagingTable, type TablePlace } from '../catalog.ts'
+import {
+  type Catalog,
+  type ColumnNameMatch,
+  toColumnStatistics,
+  type StagingTable,
+  type TablePlace,
+} from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'

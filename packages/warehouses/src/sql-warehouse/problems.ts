@@ -44,7 +44,9 @@ export function queryProblemOf(
   const isMissingTable =
     dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
   const sentence = isMissingTable ? `${asSentence(words)} ${missingTableAdvice}` : words
-  return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(position, query)}: ${sentence}`, { cause })
+  return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(position, query)}: ${sentence}`, {
+    cause,
+  })
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {

@@ -213,7 +213,10 @@ const readRows = (operation: string, table: PublicTable) => async (input: Public
 
 export const publicOperations = {
   dataPipeline: definePipelineOperation(signatures.dataPipeline, readMetadata('data_pipelines')),
-  dataPipelineData: definePipelineOperation(signatures.dataPipelineData, readRows(signatures.dataPipelineData.id, 'data_pipelines')),
+  dataPipelineData: definePipelineOperation(
+    signatures.dataPipelineData,
+    readRows(signatures.dataPipelineData.id, 'data_pipelines'),
+  ),
   view: definePipelineOperation(signatures.view, readMetadata('views')),
   viewData: definePipelineOperation(signatures.viewData, readRows(signatures.viewData.id, 'views')),
 }

@@ -9,7 +9,7 @@ import {
 } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
 import { type FileDownload, type OperationInput, problems } from '@sluice/http-server'
-import type { QueryPlan, UserQuery, Warehouse } from '@sluice/warehouses/warehouse'
+import type { QueryPlan, Warehouse } from '@sluice/warehouses/warehouse'
 import { exportFile } from '../../exports/export-file.ts'
 import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
@@ -154,7 +154,7 @@ async function openWarehouse(
   signal: AbortSignal,
 ): Promise<Warehouse> {
   const warehouse = await warehouses.open(caller.client)
-  const sentence = hasOrder ? undefined : await refuseAmbiguousTables(warehouse)(query as UserQuery, signal)
+  const sentence = hasOrder ? undefined : await refuseAmbiguousTables(warehouse)(query, signal)
   if (sentence !== undefined) throw problems.refused('/sql', sentence)
   return warehouse
 }

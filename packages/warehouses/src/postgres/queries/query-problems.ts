@@ -1,5 +1,11 @@
 import { DatabaseError } from 'pg'
-import { describePosition, missingTableAdvice, type TextPosition, type UserQuery, WarehouseProblem } from '../../warehouse.ts'
+import {
+  describePosition,
+  missingTableAdvice,
+  type TextPosition,
+  type UserQuery,
+  WarehouseProblem,
+} from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
 
