@@ -349,13 +349,13 @@ describe('findOwnPosition', () => {
     'select ',
     '\n',
     ' id, ',
-    "'text 😀' ",
+    "concat('text 😀') ",
     '-- ${A} of a comment\n',
     ' + ',
     '"Name" ',
     '/* a\nb */ ',
   )
-  const used = fc.constantFrom(' ${A} ', " '${A}' ", ' ${B:list} ')
+  const used = fc.constantFrom(' ${A} ', " '${A}' || ", ' ${B:list} ')
 
   it('maps every position outside of variables to itself, and those in a value to its variable', () => {
     fc.assert(
