@@ -27,7 +27,7 @@ export interface TablePlace {
   name: string
 }
 
-/** A name that columns of one or more tables have. Schema, table and type are those of the first table. */
+/** A name that columns of one or more tables have. Schema, table and type are those of one of them. */
 export interface ColumnNameMatch {
   column: string
   schema: string
@@ -43,16 +43,10 @@ export function combineMatches(matches: readonly ColumnNameMatch[], limit: numbe
   for (const match of matches) {
     const known = byColumn.get(match.column)
     if (!known) byColumn.set(match.column, { ...match })
-    else {
-      const first = isBefore(match, known) ? match : known
-      byColumn.set(match.column, { ...first, tables: known.tables + match.tables })
-    }
+    else known.tables += match.tables
   }
   return [...byColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
 }
-
-const isBefore = (one: ColumnNameMatch, other: ColumnNameMatch): boolean =>
-  one.schema === other.schema ? one.table < other.table : one.schema < other.schema
 
 export interface WarehouseColumn {
   name: string

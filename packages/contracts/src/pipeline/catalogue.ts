@@ -49,7 +49,7 @@ export const CatalogueNames = defineContract(
             schema: Type.Optional({ ...SingleLineText, description: 'The schema of a table or column.' }),
             table: Type.Optional({
               ...SingleLineText,
-              description: 'The table of a column: the first one, if several tables have such a column.',
+              description: 'The table of a column; if several tables have a column of this name, one of them.',
             }),
             dataType: Type.Optional(
               Type.Enum([...dataTypes], { description: 'The type of the column in that table.' }),

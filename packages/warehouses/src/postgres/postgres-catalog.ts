@@ -171,6 +171,7 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
   return found
 }
 
+/** Ignores the case of ASCII letters only. */
 async function findColumnNames(
   client: ClientBase,
   places: readonly TablePlace[],
@@ -178,16 +179,21 @@ async function findColumnNames(
   limit: number,
 ): Promise<ColumnNameMatch[]> {
   const { rows } = await client.query<Omit<ColumnNameMatch, 'dataType'> & { type: string }>(
-    `select distinct on (a.attname collate "C") a.attname::text as "column", n.nspname::text as schema,
-       c.relname::text as "table", format_type(a.atttypid, a.atttypmod) as type,
-       count(*) over (partition by a.attname)::int as tables
-     from unnest($1::text[], $2::text[]) as place (schema, name)
-     join pg_namespace n on n.nspname = place.schema
-     join pg_class c on c.relnamespace = n.oid and c.relname = place.name
-     join pg_attribute a on a.attrelid = c.oid
-     where a.attnum > 0 and not a.attisdropped and starts_with(lower(a.attname), lower($3))
-     order by a.attname collate "C", n.nspname collate "C", c.relname collate "C"
-     limit $4`,
+    // Collation C compares bytes, which takes a fraction of the time.
+    `with found as (
+       select a.attname, count(*)::int as tables, min(a.attrelid) as relation from pg_attribute a
+       where a.attrelid = any (array(
+           select c.oid from unnest($1::text[], $2::text[]) as place (schema, name)
+           join pg_namespace n on n.nspname = place.schema
+           join pg_class c on c.relnamespace = n.oid and c.relname = place.name))
+         and a.attnum > 0 and not a.attisdropped
+         and starts_with(lower(a.attname::text collate "C"), lower($3::text collate "C"))
+       group by a.attname order by a.attname collate "C" limit $4)
+     select f.attname::text as "column", n.nspname::text as schema, c.relname::text as "table",
+       format_type(a.atttypid, a.atttypmod) as type, f.tables
+     from found f join pg_attribute a on a.attrelid = f.relation and a.attname = f.attname
+     join pg_class c on c.oid = f.relation join pg_namespace n on n.oid = c.relnamespace
+     order by f.attname collate "C"`,
     [places.map(({ schema }) => schema), places.map(({ name }) => name), prefix, limit],
   )
   return rows.map(({ type, ...match }) => ({ ...match, dataType: describeType(type).dataType }))

@@ -66,7 +66,7 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   const places = tablesOf(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
   const columns =
-    warehouse && places.length > 0 && prefix !== ''
+    warehouse && places.length > 0 && (schema !== undefined || beginning !== '')
       ? await warehouse.catalog.findColumnNames(places, beginning, limit + 1)
       : []
   return {
