@@ -116,6 +116,32 @@ export const attacks: Record<string, Attack> = {
         })
     },
   },
+  queries: {
+    what: '40 queries at once that sort without end',
+    expectsRefusals: true,
+    async prepare(attacker) {
+      const sql = 'select * from generate_series(1, 1000000000) n order by n desc'
+      return (signal, statuses) =>
+        flood(
+          40,
+          signal,
+          statuses,
+          async () => (await attacker.call('POST', '/queries', { ...json({ sql }), signal })).status,
+        )
+    },
+  },
+  exports: {
+    what: '40 exports at once of 200 MB',
+    expectsRefusals: true,
+    async prepare(attacker) {
+      const view = await makeView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
+      return (signal, statuses) =>
+        flood(40, signal, statuses, async () => {
+          const path = `/views/${view}/data?format=csv`
+          return (await attacker.call('GET', path, { signal })).status
+        })
+    },
+  },
   worker: {
     what: '12 runs whose transformation sleeps',
     expectsRefusals: false,

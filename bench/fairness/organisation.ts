@@ -23,7 +23,13 @@ export interface Organisation extends AsyncDisposable {
   call(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
 }
 
-const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_WORKFLOW'] as const
+const roles = [
+  'ROLE_MANAGE_SCHEMA',
+  'ROLE_MANAGE_DATA_PIPELINE',
+  'ROLE_VIEW_DATA_ALL_DATA_PIPELINE',
+  'ROLE_MANAGE_VIEW',
+  'ROLE_MANAGE_WORKFLOW',
+] as const
 
 export async function makeOrganisation({ pipelineUrl, environment, token }: Installation): Promise<Organisation> {
   const identityUrl = `http://127.0.0.1:${environment['IDENTITY_PORT']}`

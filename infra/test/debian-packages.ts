@@ -23,6 +23,7 @@ export const testPackages = [
   'swift-object',
   'memcached',
   'libfaketime',
+  'python3-openpyxl',
 ]
 
 /**

@@ -18,7 +18,8 @@ export interface DownloadBytes {
 const silenceTimeoutMs = 120_000
 
 interface DownloadOptions {
-  bytes: DownloadBytes
+  /** Undefined for a HEAD request, whose response has headers only. */
+  bytes: DownloadBytes | undefined
   mediaType: string
   /** The name under which a browser saves the file. */
   fileName: string
@@ -30,7 +31,7 @@ interface DownloadOptions {
   onClose(): void
 }
 
-/** A file that a handler returns. A client that lost the connection can continue it with `Range` and `If-Range` (RFC 9110). */
+/** A file that a handler returns. A client that lost the connection of a GET can continue it with `Range` and `If-Range` (RFC 9110). */
 export class FileDownload {
   readonly options: DownloadOptions
 
@@ -60,19 +61,19 @@ export async function sendDownload(
   response.once('close', close)
   if (response.closed || request.socket.destroyed) close()
   try {
-    const etag = `"${bytes.id}"`
+    const etag = `"${bytes?.id}"`
     response.set({
       'Content-Type': mediaType,
       'Content-Disposition': contentDisposition(fileName),
-      ETag: etag,
-      'Accept-Ranges': encoding ? 'none' : 'bytes',
+      ...(bytes && { ETag: etag }),
+      'Accept-Ranges': encoding || request.method === 'POST' ? 'none' : 'bytes',
       // Proxies must not store the whole file before they send it.
       'X-Accel-Buffering': 'no',
       'Cache-Control': 'private, no-cache',
       Vary: 'Accept, Accept-Encoding',
       ...(encoding && { 'Content-Encoding': encoding }),
     })
-    if (request.method === 'HEAD') return void response.status(200).end()
+    if (!bytes) return void response.status(200).end()
     const range = isContinued ? parseRange(request.headers.range, request.get('if-range'), etag) : undefined
     if (!range) {
       response.status(200)

@@ -12,6 +12,11 @@ export interface Catalog {
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** Returns the existing tables among these places, with their columns. */
   findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
+  /**
+   * Returns the names of columns of these tables that begin with `prefix`, in any case, sorted by their bytes: at most `limit`. Reads
+   * no statistics, so it is fast for very many columns.
+   */
+  findColumnNames(places: readonly TablePlace[], prefix: string, limit: number): Promise<ColumnNameMatch[]>
   /** Returns the newest staging table for this table, even of a failed run. `counted` counts the rows instead of estimating them. */
   findStagingTable(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
   dropTable(schema: string, table: string): Promise<void>
@@ -20,6 +25,27 @@ export interface Catalog {
 export interface TablePlace {
   schema: string
   name: string
+}
+
+/** A name that columns of one or more tables have. Schema, table and type are those of one of them. */
+export interface ColumnNameMatch {
+  column: string
+  schema: string
+  table: string
+  dataType: DataType
+  /** The number of tables that have such a column. */
+  tables: number
+}
+
+/** Combines matches of one name, and returns the first `limit` names. */
+export function combineMatches(matches: readonly ColumnNameMatch[], limit: number): ColumnNameMatch[] {
+  const byColumn = new Map<string, ColumnNameMatch>()
+  for (const match of matches) {
+    const known = byColumn.get(match.column)
+    if (!known) byColumn.set(match.column, { ...match })
+    else known.tables += match.tables
+  }
+  return [...byColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
 }
 
 export interface WarehouseColumn {

@@ -51,12 +51,17 @@ export function resolvePageLimits(pageRows: number, { rows, offset, bytes, secon
     rows: clampLimit(rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
     offset: clampLimit(offset, Number.MAX_SAFE_INTEGER, 0),
     bytes: clampLimit(bytes, maxQueryBytes, maxQueryBytes),
-    seconds: resolvePushSeconds(seconds),
+    seconds: clampSeconds(seconds, defaultPushSeconds),
   }
 }
 
-/** Returns the time limit, in seconds, of a query that is read to its end, as for a push or an export. */
-export const resolvePushSeconds = (seconds: number | undefined): number => clampSeconds(seconds, defaultPushSeconds)
+/** Returns the limits of an export. All rows are exported unless the query limits them. */
+export function resolveExportLimits({ rows, seconds }: UserQuery['limits'] = {}) {
+  return {
+    rows: clampLimit(rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+    seconds: clampSeconds(seconds, defaultPushSeconds),
+  }
+}
 
 /** Returns at least one second, because 0 would mean no limit. */
 const clampSeconds = (seconds: number | undefined, defaultValue: number): number =>

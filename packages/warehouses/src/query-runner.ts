@@ -32,10 +32,23 @@ export interface QueryRunner {
    * not run it. Throws the errors of `query`.
    */
   findAmbiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
+  /** Makes the server plan a query, and does not run it. Throws the errors of `query`, and NOT_SUPPORTED_HERE. */
+  explain(query: UserQuery, signal: AbortSignal): Promise<QueryPlan>
 }
 
-/** The rows of an export. The time limit of a query is 1,800 seconds, as for a push, unless the query sets another. */
-export type ExportSource = { table: TablePlace } | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits'> }
+export interface QueryPlan {
+  /** The plan as the server prints it, in lines. */
+  text: string
+  /** The tables and views that the query reads, each once. */
+  reads: TablePlace[]
+  /** The planner's estimate of the rows of the result; absent if the server has none. */
+  estimatedRows?: number
+}
+
+/** The rows of an export. The default time limit is 1,800 seconds, as for a push; a query is also limited by its `rows`. */
+export type ExportSource =
+  | { table: TablePlace; seconds?: number }
+  | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits' | 'toOwnPosition'> }
 
 /**
  * CSV: RFC 4180 with a header of column names; NULL is an empty field and an empty text is `""`. EXCEL_CSV: for a double click in
@@ -91,6 +104,14 @@ export interface UserQuery {
    * which is the maximum. Seconds at the server: 30 by default, 1,800 for pages. `offset`: the number of rows to skip.
    */
   limits?: { rows?: number; bytes?: number; seconds?: number; offset?: number }
+  /** Maps a position in `text` to the position in the text that the user wrote. Default: they are the same text. */
+  toOwnPosition?(position: TextPosition): TextPosition
+}
+
+/** Line and column, from 1. The column counts characters; it is absent if the server reports lines only. */
+export interface TextPosition {
+  line: number
+  column?: number
 }
 
 /** An unqualified name of a table or view that exists in several schemas. */

@@ -2,7 +2,7 @@ import { failpoint } from '@sluice/process'
 import { type ReaderAdvice, withAdvice } from '@sluice/row-stream'
 import type { Catalog } from './catalog.ts'
 import type { Loader } from './loader.ts'
-import type { QueryRunner } from './query-runner.ts'
+import type { QueryRunner, TextPosition, UserQuery } from './query-runner.ts'
 import type { WarehouseMaintenance } from './upkeep.ts'
 import type { ViewStore } from './view-store.ts'
 
@@ -79,6 +79,16 @@ export function redactValues(words: string, values: readonly (string | null)[]):
     if (value && value.length > 3) left = left.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
     else if (value) left = left.replaceAll(`'${value}'`, 'the value of a variable')
   return left
+}
+
+/** Returns a position in a query as part of a sentence, such as ` in line 2, column 7`; an empty text without a position. */
+export function describePosition(
+  position: TextPosition | undefined,
+  { toOwnPosition = (same) => same }: Pick<UserQuery, 'toOwnPosition'>,
+): string {
+  if (!position) return ''
+  const { line, column } = toOwnPosition(position)
+  return ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
 /** This attempt no longer owns the run, because the run was cancelled, deleted, or taken over by another attempt. */

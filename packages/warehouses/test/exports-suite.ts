@@ -90,6 +90,28 @@ export function exportsSuite(subject: Given): void {
       expect(new Set(read.map(([id]) => Number(id))).size).toBe(4_990)
     })
 
+    it('returns at most the rows that a query is limited to', async () => {
+      const text = 'select id from counted order by id'
+      for (const rows of [1, 2_500, 9_999]) {
+        const { text: written } = await exportText({ query: { text, schemas: ['health'], limits: { rows } } })
+        expect(written.trimEnd().split('\r\n')).toHaveLength(Math.min(rows, 5_000) + 1)
+      }
+    })
+
+    it('keeps the digits of numbers in JSON, as a page does', async () => {
+      const json = '{"a": 9007199254740993, "b": [0.12345678901234567890, -1e400], "c": "1e5"}'
+      const shown = columns({ id: 'INTEGER', doc: 'JSONB' })
+      await loadAll(subject.warehouse, { table: 'documents', columns: shown }, [[1, json]])
+      const page = JSON.stringify(await rowsIn(subject.warehouse, 'documents'))
+      const { text } = await exportText(table('documents'))
+      const lines = (await exportText(table('documents'), 'NDJSON')).text
+      for (const written of [page, text.replaceAll('""', '"'), lines]) {
+        expect(written).toContain('9007199254740993')
+        expect(written).toContain('0.12345678901234567890')
+        expect(written).toMatch(/-1e\+?400|-10{400}/)
+      }
+    })
+
     it('returns the header alone for an empty result', async () => {
       const { text } = await exportText({ query: { text: 'select id from counted where id < 0', schemas: ['health'] } })
       expect(text).toBe('id\r\n')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import type { TextPosition } from '../src/query-runner.ts'
 import { columns, loadAll, never, numbered } from './row-fixtures.ts'
 import type { Given } from './warehouse-under-test.ts'
 
@@ -82,6 +83,16 @@ export function queriesSuite(subject: Given): void {
       })
     })
 
+    it('fails with the position in the text of the user, if another text is sent', async () => {
+      const toOwnPosition = ({ line, column }: TextPosition): TextPosition => ({
+        line: line + 40,
+        ...(column !== undefined && { column: column + 100 }),
+      })
+      await expect(ask('select id\nfrom asked where group by', { toOwnPosition })).rejects.toMatchObject({
+        message: expect.stringMatching(/in line 42(, column 1\d\d)?/),
+      })
+    })
+
     it('ends at its time limit, or when its signal is aborted', async () => {
       const long =
         'select count(*) from asked a, asked b, asked c, asked d, asked e, asked f, asked g, asked h, asked i, asked j, asked k, asked l, asked m, asked n'
@@ -90,6 +101,37 @@ export function queriesSuite(subject: Given): void {
       await expect(subject.warehouse.queries.query({ text: 'select 1' }, AbortSignal.abort(reason))).rejects.toBe(
         reason,
       )
+    })
+
+    it('is planned without being run', async () => {
+      const { queries } = subject.warehouse
+      const tables = 'abcdefghijklmn'.split('').map((name) => `asked ${name}`)
+      const long = { text: `select count(*) as n from ${tables.join(', ')} -- all of them`, schemas: ['health'] }
+      if (subject.subject.differs?.plans === false) {
+        await expect(queries.explain(long, never)).rejects.toMatchObject({ code: 'NOT_SUPPORTED_HERE' })
+        return
+      }
+      const { text, reads, estimatedRows = 1 } = await queries.explain(long, never)
+      expect(text.split('\n').length).toBeGreaterThan(2)
+      expect(reads).toEqual([{ schema: 'health', name: 'asked' }])
+      expect(estimatedRows).toBe(1)
+      for (const refused of [
+        'drop table health.asked',
+        'select 1; drop table health.asked',
+        'analyze select count(*) from asked',
+        'analyze delete from asked',
+        'insert into health.asked values (9)',
+        'select 1) as q; drop table health.asked; select * from (select 1',
+      ])
+        await expect(queries.explain({ text: refused, schemas: ['health'] }, never)).rejects.toMatchObject({
+          code: expect.stringMatching(/^(SQL_NOT_ALLOWED|QUERY_FAILED)$/),
+        })
+      expect((await ask('select count(*) as n from asked')).rows.map(([n]) => Number(n))).toEqual([5])
+      await expect(
+        queries.explain({ text: 'select id\nfrom asked where group by', schemas: ['health'] }, never),
+      ).rejects.toMatchObject({ message: expect.stringMatching(/in line 2, column \d+/) })
+      const reason = new Error('gone')
+      await expect(queries.explain(long, AbortSignal.abort(reason))).rejects.toBe(reason)
     })
 
     it('has an ambiguous table if two schemas contain the unqualified name', async () => {
@@ -118,6 +160,28 @@ export function queriesSuite(subject: Given): void {
       expect([sizes, ids.size]).toEqual([[1_000, 1_000, 500], 2_500])
       const none = warehouse.queries.queryPages({ text: 'select * from "health"."pushed" where id < 0' }, 10, never)
       expect(await Array.fromAsync(none)).toEqual([])
+    })
+
+    it('finds the names of columns by their beginning', async () => {
+      const { warehouse } = subject
+      const wide = columns({ id: 'INTEGER', region: 'TEXT', 'Region name': 'TEXT', 'a_b%': 'TEXT' })
+      await loadAll(warehouse, { table: 'named', columns: wide }, [[1, 'a', 'b', 'c']])
+      await loadAll(warehouse, { schema: 'other', table: 'named', columns: shape }, numbered(1))
+      const places = (await warehouse.catalog.listRelations(['health', 'other'])).filter(({ name }) => name === 'named')
+      const find = (prefix: string, limit = 10) => warehouse.catalog.findColumnNames(places, prefix, limit)
+      expect(await find('reg')).toEqual([
+        { column: 'Region name', schema: 'health', table: 'named', dataType: 'TEXT', tables: 1 },
+        { column: 'region', schema: 'health', table: 'named', dataType: 'TEXT', tables: 1 },
+      ])
+      expect(await find('ID')).toEqual([
+        { column: 'id', schema: 'health', table: 'named', dataType: 'INTEGER', tables: 2 },
+      ])
+      expect((await find('')).map(({ column }) => column)).toEqual(['Region name', 'a_b%', 'id', 'name', 'region'])
+      expect((await find('', 2)).map(({ column }) => column)).toEqual(['Region name', 'a_b%'])
+      expect(await find('%')).toEqual([])
+      expect(await find('a%')).toEqual([])
+      expect(await find("x' or '1' = '1")).toEqual([])
+      expect(await warehouse.catalog.findColumnNames([], '', 10)).toEqual([])
     })
 
     it('cannot read tables of another organisation', async () => {

@@ -24,6 +24,7 @@ describe('SQL Server as a warehouse', () => {
       hasUsers: true,
       differs: {
         nan: false,
+        plans: false,
         anyDecimal: '-123456789012345678.5',
         wide: `replicate(cast('x' as nvarchar(max)), 1000000)`,
       },

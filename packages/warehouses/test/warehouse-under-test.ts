@@ -20,6 +20,8 @@ export interface Subject extends AsyncDisposable {
     longestText?: number
     /** A query over `counted` that divides by zero in one of its last rows. */
     integerDivision?: string
+    /** Sluice cannot read its plans. */
+    plans?: false
     /** A text of a million characters. */
     wide?: string
   }

@@ -26,6 +26,14 @@ export const requestSlots = {
     waitMs,
     title: 'Too many previews of your organisation are running.',
   }),
+  /** Queries of users. The warehouse has its own limits for queries, which previews, checks and queries share. */
+  queries: new Semaphore({
+    total: 8,
+    each: 2,
+    waiting: 20,
+    waitMs,
+    title: 'Too many queries of your organisation are running.',
+  }),
   /** Previews of files. Each file is held in memory until it is written. */
   previewFiles: new Semaphore({
     total: 12,

@@ -9,6 +9,7 @@ import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation-context.ts'
 import { publicOperations } from './public-data/operations.ts'
 import { publicDatasetOperations } from './public-datasets/operations.ts'
+import { queryOperations } from './queries/operations.ts'
 import { schemaOperations } from './schemas/operations.ts'
 import { settingOperations } from './settings/operations.ts'
 import { variableOperations } from './variables/operations.ts'
@@ -18,6 +19,7 @@ import { workflowOperations } from './workflows/operations.ts'
 export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(schemaOperations),
   ...Object.values(catalogueOperations),
+  ...Object.values(queryOperations),
   ...Object.values(viewOperations),
   ...Object.values(settingOperations),
   ...Object.values(variableOperations),

@@ -40,7 +40,7 @@ export function answerRows(
       return {
         open: (...rest) => warehouse.queries.exportRows(source, ...rest),
         object,
-        place: { schema: table.schema, name: table.name },
+        details: { schema: table.schema, name: table.name },
         fileName: labels.displayName ?? table.name,
       }
     })
@@ -89,6 +89,26 @@ export function chooseExport(
     throw problems.refused('/page', 'A file has all rows. Leave page and pageSize out, or request format=json.')
   return { format, dialect }
 }
+
+/** Starts a read, and aborts it with a problem if its first rows take longer than `seconds`. */
+export async function startWithin<T>(
+  seconds: number,
+  signal: AbortSignal,
+  start: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(firstRowsTimeout(seconds)), seconds * 1_000)
+  try {
+    return await start(AbortSignal.any([signal, late.signal]))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const firstRowsTimeout = (seconds: number) =>
+  new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
+    detail: `The query returned no row within ${seconds} seconds and was stopped. Add a filter or simplify the query.`,
+  })
 
 export const notLoadedYet = (detail: string) => new Problem(404, 'not-found', 'Not found.', { detail })
 

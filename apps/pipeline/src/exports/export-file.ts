@@ -14,9 +14,9 @@ import type { RunningExports } from './running-exports.ts'
 export interface ExportableRows {
   /** Starts reading all rows as text. Throws the problems of the source. */
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
-  /** The uid of the object, for the audit; null for a table without one, which `place` names. */
+  /** The uid of the object, for the audit; null for rows without one, which `details` describe. */
   object: string | null
-  place?: { schema: string; name: string }
+  details?: object
   /** The name of the file without its extension. */
   fileName: string
 }
@@ -35,29 +35,40 @@ const compressibleFormats: ReadonlySet<ExportFormat> = new Set(['csv', 'ndjson',
 const gzipLevel = 1
 
 interface ExportInput {
+  /** The uid is empty for an anonymous reader. */
   caller: Pick<Caller, 'client' | 'uid' | 'username'>
   request: Pick<RequestFacts, 'id' | 'address' | 'url' | 'stream'>
   exports: RunningExports
   db: Kysely<DB>
   /** The id of the operation, for the audit. */
   operation: string
+  /** The organisation whose disk share and slots the export uses. Default: the caller's. */
+  share?: string
 }
 
 /**
- * Returns all rows as a file. A request with a Range header continues the caller's running export of the same address, if there is
- * one. Throws the warehouse's problems as long as no byte was sent.
+ * Returns all rows as a file. A GET request with a Range header continues the caller's running export of the same address, if there
+ * is one; the export of a POST request ends with its connection. HEAD reads no rows. Throws the warehouse's problems as long as no
+ * byte was sent.
  */
 export async function exportFile(
   input: ExportInput,
   choice: ExportChoice,
   find: () => Promise<ExportableRows>,
 ): Promise<FileDownload> {
-  const { caller, request, exports } = input
-  const { headers } = request.stream
+  const { caller, request, exports, share = caller.client } = input
+  const { headers, method } = request.stream
   const rows = await find()
   const encoding =
     compressibleFormats.has(choice.format) && acceptsGzip(headers['accept-encoding']) ? ('gzip' as const) : undefined
-  const key = JSON.stringify([caller.client, caller.uid, request.url, choice, encoding])
+  const described = {
+    mediaType: choice.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : exportMediaTypes[choice.format],
+    fileName: `${rows.fileName}.${choice.format}`,
+    encoding,
+  }
+  if (method === 'HEAD') return new FileDownload({ ...described, bytes: undefined, isContinued: false, onClose() {} })
+  const reader = caller.uid || request.address
+  const key = method === 'GET' ? JSON.stringify([caller.client, reader, request.url, choice, encoding]) : undefined
   const disconnected = new AbortController()
   const disconnect = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
   const { socket } = request.stream
@@ -66,14 +77,14 @@ export async function exportFile(
   // Only plain bytes can be continued: a client counts the decoded bytes that it has.
   const ifRange = /^\s*"([^"]*)"\s*$/.exec(String(headers['if-range'] ?? ''))?.[1]
   const canContinue = headers.range !== undefined && !encoding && (headers['if-range'] === undefined || ifRange)
-  const continued = canContinue ? exports.find(key, ifRange) : undefined
+  const continued = key !== undefined && canContinue ? exports.find(key, ifRange) : undefined
   // The preparation may take longer than the server waits for data.
   socket.setTimeout(0)
   socket.setKeepAlive(true, keepAliveMs)
   const findOrStart = async () =>
     continued ??
     (await exports.start({
-      client: caller.client,
+      client: share,
       key,
       signal: disconnected.signal,
       read: (signal) => readFile(input, choice, rows, encoding, signal),
@@ -85,10 +96,8 @@ export async function exportFile(
     // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.
     if (choice.format === 'xlsx') await started.spool.size()
     return new FileDownload({
+      ...described,
       bytes: started.spool,
-      mediaType: choice.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : exportMediaTypes[choice.format],
-      fileName: `${rows.fileName}.${choice.format}`,
-      encoding,
       isContinued: continued !== undefined,
       onClose: () => attached.detach(),
     })
@@ -102,7 +111,7 @@ export async function exportFile(
 async function* readFile(
   { db, caller, request, operation }: ExportInput,
   { format, dialect }: ExportChoice,
-  { open, object, place }: ExportableRows,
+  { open, object, details }: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -119,13 +128,13 @@ async function* readFile(
     await opened?.[Symbol.asyncDispose]()
     await recordAudit(db, {
       operation,
-      actor: caller.uid,
-      actorName: caller.username,
+      actor: caller.uid || null,
+      actorName: caller.username || null,
       client: caller.client,
       object,
       requestId: request.id,
       address: request.address,
-      details: { ...place, format, rows: opened?.rowCount() ?? 0, outcome },
+      details: { ...details, format, rows: opened?.rowCount() ?? 0, outcome },
     })
   }
 }

@@ -57,7 +57,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
 
   async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     // The number of a closed descriptor may belong to another file by now.
-    if (this.#isClosed) throw new Error('The export has ended. Request it again.')
+    if (this.#isClosed) throw ended()
     this.#readers += 1
     const memory = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#outcome ? this.#length : readChunkBytes))
     const wake = () => this.#notify()
@@ -65,6 +65,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
     try {
       for (let at = from; ; ) {
         signal.throwIfAborted()
+        if (this.#isDisposed) throw ended()
         if (at < this.#length) {
           const { bytesRead } = await read(this.#descriptor, memory, 0, Math.min(memory.length, this.#length - at), at)
           at += bytesRead
@@ -81,9 +82,10 @@ export class ExportSpool implements DownloadBytes, Disposable {
     }
   }
 
-  /** The file stays open until the writer has ended and no reader is left. */
+  /** Readers throw. The file stays open until the writer and all readers have ended. */
   [Symbol.dispose](): void {
     this.#isDisposed = true
+    this.#notify()
     this.#closeIfUnused()
   }
 
@@ -104,3 +106,5 @@ export class ExportSpool implements DownloadBytes, Disposable {
     this.#changed = Promise.withResolvers()
   }
 }
+
+const ended = () => new Error('The export has ended. Request it again.')

@@ -45,7 +45,7 @@ const startWith = (
 
 describe('a running export', () => {
   it('is read to its end at full speed, however slow its clients are', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 0 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 0, maxAgeMs: 60_000 })
     const source = gatedSource(50)
     const started = await startWith(exports, source)
     const client = started.attach()
@@ -60,14 +60,14 @@ describe('a running export', () => {
   })
 
   it('leaves no file in its directory', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
     const source = gatedSource(2)
     await startWith(exports, source)
     expect(await readdir(directory)).toEqual([])
   })
 
   it('can be continued while a client may come back, and is stopped afterwards', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 200 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 200, maxAgeMs: 60_000 })
     const source = gatedSource(3)
     const started = await startWith(exports, source)
     started.attach().detach()
@@ -81,8 +81,34 @@ describe('a running export', () => {
     await expect(collect(started)).rejects.toThrow('The export has ended. Request it again.')
   })
 
+  it('ends with its client if it has no key, and cannot be found', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
+    const source = gatedSource(3)
+    const started = await exports.start({ client: 'a', key: undefined, signal: never, read: source.read })
+    started.attach().detach()
+    await until(() => source.state.stopped !== undefined)
+    await expect(collect(started)).rejects.toThrow('The export has ended. Request it again.')
+  })
+
+  it('ends at its maximum age, even if a client still reads it', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 2_000, idleMs: 60_000, maxAgeMs: 300 })
+    const source = gatedSource(1)
+    const started = await startWith(exports, source)
+    started.attach()
+    const trickle = started.spool.read(0, never)
+    expect((await trickle.next()).value!.length).toBeGreaterThan(0)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await expect(trickle.next()).rejects.toThrow('The export has ended. Request it again.')
+    expect(exports.find('a', undefined)).toBeUndefined()
+    // Its disk space is free again.
+    await until(async () => {
+      const again = await startWith(exports, gatedSource(1)).catch(() => undefined)
+      return again && (await collect(again)) === 1_000
+    })
+  })
+
   it('is cancelled if its client disconnects before the first byte', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
     const disconnected = new AbortController()
     let isStopped = false
     async function* silent(signal: AbortSignal) {
@@ -99,7 +125,7 @@ describe('a running export', () => {
   })
 
   it('is not started for a client that has disconnected before', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
     const reason = new Error('the client left')
     const source = gatedSource(1)
     const started = exports.start({ client: 'a', key: 'a', signal: AbortSignal.abort(reason), read: source.read })
@@ -108,7 +134,7 @@ describe('a running export', () => {
   })
 
   it('is found by its key alone only while no other export has the same key', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
     const first = await startWith(exports, gatedSource(1))
     expect(exports.find('a', undefined)).toBe(first)
     const second = await startWith(exports, gatedSource(1))
@@ -118,7 +144,7 @@ describe('a running export', () => {
   })
 
   it('throws the error of its source: at the start before the first byte, afterwards to the clients that read it', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000, maxAgeMs: 60_000 })
     const failure = new Error('the warehouse went away')
     async function* failing(bytes: number) {
       if (bytes > 0) yield Buffer.alloc(bytes)
@@ -135,7 +161,7 @@ describe('a running export', () => {
 
 describe('the disk space of exports', () => {
   it('is shared by organisations, so that one alone gets half of it', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 10_000, idleMs: 0 })
+    const exports = createRunningExports(directory, { diskBytes: 10_000, idleMs: 0, maxAgeMs: 60_000 })
     const big = gatedSource(100)
     const started = await startWith(exports, big, 'a', 'first')
     big.more()

@@ -7,6 +7,8 @@ export interface ExportLimits {
   diskBytes: number
   /** Milliseconds for which an export without a client stays, so that a client that lost its connection can continue it. */
   idleMs: number
+  /** Milliseconds after which an export ends, even if a client still reads it. */
+  maxAgeMs: number
 }
 
 /** An export. Its bytes are in a spool, or are being written to it. */
@@ -19,8 +21,11 @@ export interface RunningExport {
 interface ExportRequest {
   /** The uid of the client. */
   client: string
-  /** Identifies the caller, the rows and the format: a request with the same key can continue the export. */
-  key: string
+  /**
+   * Identifies the caller, the rows and the format: a request with the same key can continue the export. Without a key, nothing can
+   * continue the export, and it ends with its client.
+   */
+  key: string | undefined
   /** Aborts when the client disconnects. It counts until the first byte; then clients attach and detach. */
   signal: AbortSignal
   /** Reads the rows and yields the bytes of the file. Runs at full speed, even if the client reads slowly. */
@@ -66,13 +71,15 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
     if (own > limits.diskBytes / 2 || bytesOfAll > limits.diskBytes) throw noSpace()
   }
 
-  function add(key: string, started: RunningExport): void {
+  function add(key: string | undefined, started: RunningExport): void {
+    if (key === undefined) return
     const others = running.get(key)
     if (others) others.add(started)
     else running.set(key, new Set([started]))
   }
 
-  function remove(key: string, ended: RunningExport): void {
+  function remove(key: string | undefined, ended: RunningExport): void {
+    if (key === undefined) return
     const all = running.get(key)
     all?.delete(ended)
     if (all?.size === 0) running.delete(key)
@@ -98,6 +105,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
       let clients = 0
       let hasEnded = false
       let timer: NodeJS.Timeout | undefined
+      const ageTimer = setTimeout(() => end(), limits.maxAgeMs).unref()
 
       const fill = async () => {
         try {
@@ -123,8 +131,9 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
       const end = () => {
         if (hasEnded) return
         hasEnded = true
+        clearTimeout(ageTimer)
         remove(key, started)
-        stop.abort(new Error('No client reads the export any more.'))
+        stop.abort(new Error('The export has ended.'))
         spool[Symbol.dispose]()
         // The writer may still be busy with its last bytes.
         void filled.then(() => reserve(client, -reservedBytes))
@@ -140,7 +149,9 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
               if (!isAttached) return
               isAttached = false
               clients -= 1
-              if (clients === 0) timer = setTimeout(end, limits.idleMs).unref()
+              if (clients > 0) return
+              if (key === undefined) end()
+              else timer = setTimeout(end, limits.idleMs).unref()
             },
           }
         },

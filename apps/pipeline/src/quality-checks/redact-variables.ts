@@ -1,4 +1,5 @@
 import { wholeWords } from '@sluice/process'
+import { exactNumberOf } from '@sluice/warehouses/rows/row-text'
 import type { RowCell } from '@sluice/warehouses/warehouse'
 
 const redactedText = '[redacted]'
@@ -25,6 +26,8 @@ export function createRedactor(secured: readonly string[]) {
     if (typeof value === 'string') return text(value)
     if (typeof value === 'number') return exact.has(String(value)) ? redactedText : value
     if (Array.isArray(value)) return value.map(cell)
+    const digits = exactNumberOf(value)
+    if (digits !== undefined) return exact.has(digits) ? redactedText : value
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [text(key), cell(part as RowCell)]))
   }
   return { text, cell }

@@ -4,7 +4,12 @@ import type { Connection } from 'mysql2/promise'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb-server'
-import { insertVariablesIntoSql, findVariablesInSql } from './insert-variables-into-sql.ts'
+import {
+  findOwnPosition,
+  findVariablesInSql,
+  insertVariablesIntoSql,
+  replaceSqlVariables,
+} from './insert-variables-into-sql.ts'
 import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 
 const placed = (sql: string, value: string, language: SqlLanguage = 'postgres') =>
@@ -333,3 +338,62 @@ function concatenated(sql: string): [string, string] {
     else return [text, rest.replace(/^\)/, '')]
   }
 }
+
+describe('findOwnPosition', () => {
+  const positionOf = (text: string) => {
+    const lines = text.split('\n')
+    return { line: lines.length, column: [...lines.at(-1)!].length + 1 }
+  }
+  const values = fc.constantFrom('1', '-7', 'north', "it's\n\\ two lines", 'ä😀', 'x'.repeat(50))
+  const own = fc.constantFrom(
+    'select ',
+    '\n',
+    ' id, ',
+    "concat('text 😀') ",
+    '-- ${A} of a comment\n',
+    ' + ',
+    '"Name" ',
+    '/* a\nb */ ',
+  )
+  const used = fc.constantFrom(' ${A} ', " '${A}' || ", ' ${B:list} ')
+
+  it('maps every position outside of variables to itself, and those in a value to its variable', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(own, used), { maxLength: 12 }), values, values, (pieces, a, b) => {
+        const sql = pieces.join('')
+        const parts = [
+          ...replaceSqlVariables(
+            sql,
+            new Map([
+              ['A', a],
+              ['B', b],
+            ]),
+            'postgres',
+          ),
+        ]
+        expect(parts.map((part) => part.own).join('')).toBe(sql)
+        let [before, sent] = ['', '']
+        for (const part of parts) {
+          for (let at = 0; at < part.sent.length; at += String.fromCodePoint(part.sent.codePointAt(at)!).length) {
+            const expected = positionOf(part.own === part.sent ? before + part.own.slice(0, at) : before)
+            expect(findOwnPosition(parts, positionOf(sent + part.sent.slice(0, at)))).toEqual(expected)
+          }
+          before += part.own
+          sent += part.sent
+        }
+        expect(findOwnPosition(parts, positionOf(sent))).toEqual(positionOf(sql))
+      }),
+    )
+  })
+
+  it('keeps a line without a column', () => {
+    const parts = [...replaceSqlVariables("select '${A}',\n${A}\nfrom t", new Map([['A', 'x\ny']]), 'sql-server')]
+    expect([1, 2, 3, 4, 5].map((line) => findOwnPosition(parts, { line }))).toEqual([
+      { line: 1 },
+      { line: 1 },
+      { line: 2 },
+      { line: 2 },
+      { line: 3 },
+    ])
+  })
+})

@@ -1,3 +1,4 @@
+import type { TextPosition } from '@sluice/warehouses/warehouse'
 import { type SqlPiece } from './split-sql.ts'
 import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
@@ -86,22 +87,35 @@ const portableNumberPattern = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})
  * Returns SQL with the values of its variables as literals, quoted by the rules of the server, so that no value is executed as SQL.
  * Numeric values become numbers. Throws `VariableProblem`.
  */
-export function insertVariablesIntoSql(
+export const insertVariablesIntoSql = (
   sql: string,
   variables: ReadonlyMap<string, string>,
   language: SqlLanguage,
-): string {
+): string => [...replaceSqlVariables(sql, variables, language)].map(({ sent }) => sent).join('')
+
+/** A part of SQL as the user wrote it, and as it is sent to the server. */
+export interface ReplacedPart {
+  own: string
+  sent: string
+}
+
+/** As `insertVariablesIntoSql`, part by part. `advice` is the advice for an unknown variable. */
+export function* replaceSqlVariables(
+  sql: string,
+  variables: ReadonlyMap<string, string>,
+  language: SqlLanguage,
+  advice?: string,
+): Generator<ReplacedPart> {
   const { pieces, text, identifier } = getSqlRules(language)
   // Negative numbers are in brackets, because two dashes start a comment.
   const value = (one: string) =>
     portableNumberPattern.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one)
-  let placed = ''
   for (const part of splitAtVariables(pieces(sql))) {
     if (!('name' in part)) {
-      placed += part.text
+      yield { own: part.text, sent: part.text }
       continue
     }
-    const given = getVariableValue(part.name, variables)
+    const given = getVariableValue(part.name, variables, advice)
     const written =
       part.use === 'IDENTIFIER'
         ? identifier(toIdentifier(part.name, given))
@@ -111,9 +125,35 @@ export function insertVariablesIntoSql(
             ? text(given)
             : value(given)
     // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
-    placed += ` ${written} `
+    yield { own: part.text, sent: ` ${written} ` }
   }
-  return placed
+}
+
+/**
+ * Maps a position in the SQL that was sent to the position in the SQL that the user wrote. A position in an inserted value becomes
+ * that of its variable.
+ */
+export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
+  const sent = parts.map((part) => part.sent).join('')
+  let left = indexOfPosition(sent, line, column ?? 1)
+  let before = ''
+  for (const part of parts) {
+    if (left < part.sent.length) {
+      if (part.sent === part.own) before += part.own.slice(0, left)
+      break
+    }
+    left -= part.sent.length
+    before += part.own
+  }
+  const lines = before.split('\n')
+  return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }
+}
+
+/** Returns the index of a line and column, which count from 1. Columns count characters, indexes UTF-16 units. */
+function indexOfPosition(text: string, line: number, column: number): number {
+  const lines = text.split('\n')
+  const start = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
+  return start + [...(lines[line - 1] ?? '')].slice(0, column - 1).join('').length
 }
 
 /** Returns the names of the variables in SQL, without those in comments. */

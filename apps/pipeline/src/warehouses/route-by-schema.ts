@@ -8,6 +8,7 @@ import {
   type WarehouseTable,
   isWarehouseGone,
 } from '@sluice/warehouses/warehouse'
+import { combineMatches } from '@sluice/warehouses/catalog'
 import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 
 /** A client's warehouses with their kinds. The first warehouse is used for unknown schemas. */
@@ -163,6 +164,16 @@ export function routeBySchema(
         const tables = new Map(found.flat().map((table): [string, WarehouseTable] => [placeKey(table), table]))
         return places.flatMap((place) => tables.get(placeKey(place)) ?? [])
       },
+      async findColumnNames(places, prefix, limit) {
+        const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
+        const found = await Promise.all(
+          known.map(([{ catalog }, some]) => {
+            const own = places.filter(({ schema }) => some.includes(schema))
+            return catalog.findColumnNames(own, prefix, limit)
+          }),
+        )
+        return combineMatches(found.flat(), limit)
+      },
       findStagingTable: async (schema, table, options) =>
         (await getBySchema(schema)).catalog.findStagingTable(schema, table, options),
       dropTable: async (schema, table) => (await getBySchema(schema)).catalog.dropTable(schema, table),
@@ -188,6 +199,10 @@ export function routeBySchema(
         const first = (query.schemas ?? []).slice(0, preferred)
         const ownPreferred = (own.schemas ?? []).filter((schema) => first.includes(schema)).length
         return warehouse.queries.findAmbiguousTable(own, ownPreferred, signal)
+      },
+      async explain(query, signal) {
+        const [warehouse, own] = await chooseForQuery(query)
+        return warehouse.queries.explain(own, signal)
       },
     },
     views: {

@@ -77,6 +77,7 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
       exports: createRunningExports(spoolDirectory(config.FILES_DIRECTORY), {
         diskBytes: 1e9,
         idleMs: 60_000,
+        maxAgeMs: 3_600_000,
       }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit },
     })

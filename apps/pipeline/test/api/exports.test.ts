@@ -145,6 +145,19 @@ describe('an export of loaded rows', () => {
     expect(workbook.body.subarray(0, 2).toString()).toBe('PK')
   })
 
+  it('has the same headers for HEAD, which reads no rows', async () => {
+    const before = (await audited()).length
+    const head = (path: string) =>
+      service.http.head(`/api/v1${path}`).set('authorization', `Bearer ${token}`).set('accept-encoding', 'identity')
+    const { headers } = await head(`${pipeline}/data?format=csv`).expect(200)
+    const { headers: same } = await download(`${pipeline}/data?format=csv`)
+    for (const name of ['content-type', 'content-disposition', 'accept-ranges'])
+      expect([name, headers[name]]).toEqual([name, same[name]])
+    await head(`${pipeline}/data?format=xml`).expect(406)
+    await head(`${pipeline.slice(0, -1)}/data?format=csv`).expect(404)
+    expect(await audited()).toHaveLength(before + 1)
+  })
+
   it('is compressed for clients that accept gzip', async () => {
     const { headers, body } = await download(`${pipeline}/data?format=csv`, { 'accept-encoding': 'gzip' })
     expect(headers['content-encoding']).toBe('gzip')

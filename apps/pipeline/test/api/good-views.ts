@@ -9,7 +9,7 @@ interface Scene {
   loaded: { schema: string; pipeline: string; table: string }
 }
 
-/** A good request of each operation of views, of the catalogue, and of what is open to anybody. */
+/** A good request of each operation of views, of the catalogue, of queries, and of what is open to anybody. */
 export function goodViews(scene: () => Scene) {
   const body = (changes: object = {}) =>
     viewBody(scene().loaded.schema, `select * from ${scene().loaded.table}`, { description: 'All of it.', ...changes })
@@ -39,6 +39,12 @@ export function goodViews(scene: () => Scene) {
     return pipeline.id as string
   }
 
+  const ofLoaded = () => ({
+    sql: `select * from ${scene().loaded.table} where a > \${LEAST}`,
+    schemas: [{ id: scene().loaded.schema }],
+    variables: [{ name: 'LEAST', value: '0' }],
+  })
+
   return {
     'views.list': async () => ({ query: '?filter=materialized:eq:true&order=name:idesc' }),
     'views.search': async () => ({ body: { query: 'view', paging: { total: true } } }),
@@ -65,6 +71,9 @@ export function goodViews(scene: () => Scene) {
     }),
     'schemas.columns': async () => ({ uid: scene().loaded.schema }),
     'schemas.tableData': async () => ({ uid: scene().loaded.schema, query: '?pageSize=10' }),
+    'catalogue.names': async () => ({ query: '?prefix=a&limit=5' }),
+    'queries.run': async () => ({ body: { ...ofLoaded(), limit: 5 } }),
+    'queries.explain': async () => ({ body: ofLoaded() }),
     'tables.list': async () => ({ query: '?query=a&page=1' }),
     'dataPipelines.stagingTable': async () => ({ uid: await staged() }),
     'public.dataPipeline': async () => ({ uid: await openPipeline() }),

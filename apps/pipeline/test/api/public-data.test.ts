@@ -146,3 +146,50 @@ describe('open data', () => {
     expect(() => admit('2001:db8:1:2::1')).toThrow('too many requests')
   })
 })
+
+describe('an export of open data', () => {
+  it('has all rows in the format of the request, and its audit has no actor', async () => {
+    await fill(service, client, place, {
+      types: { id: 'INTEGER', region: 'TEXT' },
+      rows: [
+        [1, 'north'],
+        [2, 'south'],
+        [3, 'north'],
+      ],
+    })
+    for (const path of await opened(true, true)) {
+      const { text, headers } = await anybody(`${path}/data?format=csv`).buffer().expect(200)
+      expect(text).toBe('id,region\r\n1,north\r\n2,south\r\n3,north\r\n')
+      expect(headers['content-disposition']).toContain('attachment; filename="')
+      const lines = await anybody(`${path}/data`).set('accept', 'application/x-ndjson').buffer().expect(200)
+      expect(lines.text.trimEnd().split('\n')).toHaveLength(3)
+      const audited = await service.stack.db
+        .selectFrom('audit')
+        .select(['actor', 'client', 'details'])
+        .where('operation', 'like', 'public.%')
+        .where('object', '=', path.split('/')[2]!)
+        .execute()
+      expect(audited).toHaveLength(2)
+      expect(audited[0]).toMatchObject({ actor: null, client, details: { format: 'csv', rows: 3, outcome: 'OK' } })
+    }
+  })
+
+  it('is refused as a page is: 404 if it is closed, 406, and 422 for a page of a file', async () => {
+    const [pipeline, view] = await opened(true, true)
+    await anybody(`${view}/data?format=pdf`).expect(406)
+    await anybody(`${view}/data?format=csv&page=2`).expect(422)
+    await opened(false, false)
+    await anybody(`${pipeline}/data?format=csv`).expect(404)
+    await anybody(`/views/${randomUUID()}/data?format=parquet`).expect(404)
+  })
+
+  it('is stopped if its first rows take longer than five seconds', async () => {
+    const query = `select id, pg_sleep(7)::text as slept from ${place.table}`
+    const { body: view } = await owner
+      .post('/views')
+      .send(viewBody(place.schema, query, { anonymousAccess: { metadata: true, data: true } }))
+      .expect(201)
+    const { body } = await anybody(`/views/${view.id}/data?format=csv`).expect(422)
+    expect(body).toMatchObject({ code: 'query-timeout', detail: expect.stringContaining('within 5 seconds') })
+  })
+})

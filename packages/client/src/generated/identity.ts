@@ -122,7 +122,7 @@ export const session = {
 export const reports = {
   /** List users and their access. Needs `ROLE_MANAGE_USER`. */
   userAccess: { method: 'get', path: '/reports/user-access' } as Operation<'/reports/user-access', UserListQuery, undefined, TabularResult, undefined>,
-  /** Audit log. Returns the newest entries first: operations by members of the client, and operations of others on the client. Super admins see all clients. Add a filter on "at" to search a long log faster. Needs `ROLE_SEE_AUDIT_LOG`. */
+  /** Audit log. Returns the newest entries first: operations by members of the client, and operations of others on the client. Super admins see all clients. `metaData.pager.nextCursor` is the `after` of the next page. Add a filter on "at" to search a long log faster. Needs `ROLE_SEE_AUDIT_LOG`. */
   audit: { method: 'get', path: '/reports/audit' } as Operation<'/reports/audit', ListQuery, undefined, TabularResult, undefined>,
 }
 

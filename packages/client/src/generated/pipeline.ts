@@ -51,14 +51,25 @@ export const catalogue = {
   tables: { method: 'get', path: '/schemas/:uid/tables' } as Operation<'/schemas/:uid/tables', TableListQuery, undefined, Table[], undefined>,
   /** List the tables of all schemas. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   allTables: { method: 'get', path: '/tables' } as Operation<'/tables', TableListQuery, undefined, Table[], undefined>,
+  /** Find schemas, tables and columns by the beginning of their names. For completion in editors. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  names: { method: 'get', path: '/catalogue/names' } as Operation<'/catalogue/names', CatalogueNamesQuery, undefined, CatalogueNames, undefined>,
   /** Read a table of a schema: columns, keys, rows, size. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   table: { method: 'get', path: '/schemas/:uid/tables/:name' } as Operation<'/schemas/:uid/tables/:name', undefined, undefined, Table, undefined>,
+  /** Describe a table and its columns. Absent descriptions keep their texts, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema. Needs `ROLE_MANAGE_DATA_PIPELINE` or `ROLE_MANAGE_VIEW` or `ROLE_MANAGE_SCHEMA`. */
+  describeTable: { method: 'put', path: '/schemas/:uid/tables/:name/descriptions' } as Operation<'/schemas/:uid/tables/:name/descriptions', undefined, TableDescriptionsBody, Table, undefined>,
   /** Read the columns of a table. Distinct values (an estimate), nulls, minimum and maximum are those of the last load. They are absent if the rows have changed since then. For dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   columns: { method: 'get', path: '/schemas/:uid/tables/:name/columns' } as Operation<'/schemas/:uid/tables/:name/columns', undefined, undefined, Column[], undefined>,
   /** Read the rows of a table or view of a schema. Also returns the rows of tables that neither a data pipeline nor a view of Sluice created. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   tableData: { method: 'get', path: '/schemas/:uid/tables/:name/data' } as Operation<'/schemas/:uid/tables/:name/data', DataQuery, undefined, QueryResult, undefined>,
   /** Read the rows that a current or failed run has loaded but not published. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   stagingTable: { method: 'get', path: '/data-pipelines/:uid/staging-table' } as Operation<'/data-pipelines/:uid/staging-table', undefined, undefined, Table, undefined>,
+}
+
+export const queries = {
+  /** Run a query on all loaded data. Reads only. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A file has all rows. The audit log records the caller, the query and the number of rows. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  run: { method: 'post', path: '/queries', effect: 'read' } as Operation<'/queries', QueryFormat, QueryBody, SqlQueryResult, undefined>,
+  /** Show how the warehouse would run a query, without running it. SQL Server and Azure Synapse answer 422, because Sluice cannot read plans there. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  explain: { method: 'post', path: '/queries/explain', effect: 'read' } as Operation<'/queries/explain', undefined, ExplainBody, ExplainedQuery, undefined>,
 }
 
 export const views = {
@@ -127,9 +138,9 @@ export const dataPipelines = {
   testSource: { method: 'post', path: '/data-pipelines/test-connection', effect: 'read' } as Operation<'/data-pipelines/test-connection', undefined, SourceBody, ResultEnvelope, undefined>,
   /** Test the connection to the source of a pipeline. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
-  /** List the options of a source before it is saved. Databases have the kind `tables`. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of a source before it is saved. Databases have the kind `tables`, `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
-  /** List the options of the source of a pipeline. An absent jdbcSource or url has the stored value. An absent password or token has the stored value if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of the source of a pipeline. An absent jdbcSource, url, bucket or container has the stored value. An absent password or token has the stored value if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the rejected rows of a run, with their positions and the reasons. Needs `ROLE_SEE_DATA_PIPELINE`. */
   rejectedRows: { method: 'get', path: '/data-pipelines/:uid/runs/:taskId/rejected-rows' } as Operation<'/data-pipelines/:uid/runs/:taskId/rejected-rows', RejectedRowsQuery, undefined, RejectedRow[], undefined>,
@@ -280,6 +291,11 @@ export const deletedClients = {
   erase: { method: 'delete', path: '/deleted-clients/:uid' } as Operation<'/deleted-clients/:uid', undefined, undefined, undefined, undefined>,
 }
 
+export const audit = {
+  /** Audit log. Returns the newest entries of your organisation first: every write and every export, with the values before and after it and without secrets. The details show objects that are not shared with you. `metaData.pager.nextCursor` is the `after` of the next page. Add a filter on "at" to search a long log faster. Needs `ROLE_SEE_AUDIT_LOG`. */
+  list: { method: 'get', path: '/audit' } as Operation<'/audit', ListQuery, undefined, TabularResult, undefined>,
+}
+
 export interface Access {
   publicAccess: "NONE" | "READ" | "READ_WRITE"
   userAccess: AccessObject[]
@@ -327,6 +343,10 @@ export interface ApiLoginSource {
   url: string
   /** An account with read access is sufficient. */
   username: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    password: SecretStatus
+  }
 }
 
 export interface ApiLoginSourceBody {
@@ -343,6 +363,11 @@ export interface ApiSource {
   url: string
   /** With a password, not with a token. */
   username?: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    password: SecretStatus
+    authToken: SecretStatus
+  }
 }
 
 export interface ApiSourceBody {
@@ -360,6 +385,10 @@ export interface ApiTarget {
   /** The base address of DHIS2, without /api. */
   url: string
   username?: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    password: SecretStatus
+  }
 }
 
 export interface ApiTargetBody {
@@ -373,6 +402,10 @@ export interface ApiTargetBody {
 export interface ApiTokenSource {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    authToken: SecretStatus
+  }
 }
 
 export interface ApiTokenSourceBody {
@@ -385,6 +418,10 @@ export interface ApiTokenSourceBody {
 export interface ApiTokenTarget {
   /** The base address of DHIS2, without /api. */
   url: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    authToken: SecretStatus
+  }
 }
 
 export interface ApiTokenTargetBody {
@@ -399,6 +436,10 @@ export interface ApiUserTokenSource {
   url: string
   /** An account with read access is sufficient. */
   username: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    authToken: SecretStatus
+  }
 }
 
 export interface ApiUserTokenSourceBody {
@@ -410,6 +451,19 @@ export interface ApiUserTokenSourceBody {
   authToken?: string | null
 }
 
+export interface BlobStoreLookupBody {
+  /** The name of the storage account. */
+  account?: string
+  /** The name of the container. */
+  container?: string
+  /** The endpoint of another cloud. Default: https://<account>.blob.core.windows.net. */
+  endpoint?: string
+  /** The key of the storage account. Set either this or a SAS token. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accountKey?: string | null
+  /** A shared access signature that may list and read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  sasToken?: string | null
+}
+
 export interface BlobStoreSource {
   /** The name of the storage account. */
   account: string
@@ -417,6 +471,11 @@ export interface BlobStoreSource {
   container: string
   /** The endpoint of another cloud. Default: https://<account>.blob.core.windows.net. */
   endpoint?: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    accountKey: SecretStatus
+    sasToken: SecretStatus
+  }
 }
 
 export interface BlobStoreSourceBody {
@@ -430,6 +489,34 @@ export interface BlobStoreSourceBody {
   accountKey?: string | null
   /** A shared access signature that may list and read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   sasToken?: string | null
+}
+
+export interface CatalogueName {
+  /** TABLE includes views. */
+  kind: "SCHEMA" | "TABLE" | "COLUMN"
+  name: string
+  /** The schema of a table or column. */
+  schema?: string
+  /** The table of a column; if several tables have a column of this name, one of them. */
+  table?: string
+  /** The type of the column in that table. */
+  dataType?: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
+  /** How many tables have a column of this name. */
+  tables?: number
+}
+
+export interface CatalogueNames {
+  /** Schemas, tables, then columns, each in alphabetical order. */
+  names: CatalogueName[]
+  /** Whether there are more names than `limit` of a kind. */
+  more: boolean
+}
+
+export interface CatalogueNamesQuery {
+  /** The beginning of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned. */
+  prefix?: string
+  /** The maximum of names of each kind. Default: 50. */
+  limit?: number
 }
 
 export interface CheckResult {
@@ -454,6 +541,12 @@ export interface ClinicalApiSource {
   keyId?: string
   /** The scope that is requested with the private key. Default: `system/*.rs`. */
   scope?: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    password: SecretStatus
+    authToken: SecretStatus
+    privateKey: SecretStatus
+  }
 }
 
 export interface ClinicalApiSourceBody {
@@ -508,6 +601,8 @@ export interface CloudBlobStorageSourceBody extends SourceBodyFields {
 export interface Column {
   label: string
   name: string
+  /** The text that a user has written about the column. It stays when the table is loaded again. */
+  description?: string
   /** The alias of the table in valueExpression: the name of the table. Absent in query results. */
   tableAlias?: string
   dataType: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
@@ -530,6 +625,11 @@ export interface Column {
   /** The column in a query of the table, quoted for the warehouse. Absent in query results. */
   valueExpression?: string
   dataTypeLabel?: string
+}
+
+export interface ColumnDescriptionBody {
+  name: string
+  description: string
 }
 
 export interface CsvColumn {
@@ -741,6 +841,8 @@ export interface DataPipelineFields {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: Translation[]
@@ -779,6 +881,7 @@ export interface DataPipelineFields {
   dataPipelineSourceName?: string
   displayDescription?: string
   tagString?: string
+  /** Whether the pipeline has loaded rows, which you can download with GET …/data?format=csv. */
   dataDownload: boolean
 }
 
@@ -806,6 +909,8 @@ export interface DataQualityCheck {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: LabelledTranslation[]
@@ -840,6 +945,8 @@ export interface DataQualityCheckGroup {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: LabelledTranslation[]
@@ -901,6 +1008,8 @@ export interface Destination {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: Translation[]
@@ -943,6 +1052,25 @@ export interface DestinationBody {
   apiTarget?: ApiTargetBody
   apiTokenTarget?: ApiTokenTargetBody
   access?: AccessPart
+}
+
+export interface ExplainBody {
+  /** One SELECT, VALUES, TABLE or WITH … SELECT in the syntax of the warehouse. `${name}` is the value of a variable. */
+  sql: string
+  /** The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then refused. */
+  schemas?: QueriedSchema[]
+  /** Values for this query. Other variables have their stored values; secured variables need a value here. */
+  variables?: QueryVariable[]
+}
+
+export interface ExplainedQuery {
+  summary: string
+  /** The tables and views that the query reads. */
+  tables: QueriedTable[]
+  /** The rows of the result, as the warehouse estimates them. Absent if it has no estimate. */
+  estimatedRows?: number
+  /** The plan as the warehouse prints it. */
+  plan: string
 }
 
 export interface FhirPipeline extends DataPipelineFields {
@@ -1056,6 +1184,12 @@ export interface FunctionPlace {
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
   /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
   headerName?: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    authToken: SecretStatus
+    accessKey: SecretStatus
+    secretKey: SecretStatus
+  }
 }
 
 export interface FunctionPlaceBody {
@@ -1094,6 +1228,14 @@ export interface GroupResult {
   results: CheckResult[]
 }
 
+export interface Header {
+  name: string
+  column: string
+  valueType: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
+  hidden: boolean
+  meta: boolean
+}
+
 export interface ImportOptions {
   /** The identifiers in the view: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute. */
   dataElementIdScheme?: string
@@ -1120,6 +1262,10 @@ export interface JdbcSource {
   ssl?: boolean
   /** With TLS: accept any certificate of the server. Default: false. */
   trustServerCertificate?: boolean
+  /** Which secrets are stored. */
+  secretStatus: {
+    password: SecretStatus
+  }
 }
 
 export interface JdbcSourceBody {
@@ -1274,6 +1420,11 @@ export interface ObjectStoreSource {
   endpoint?: string
   /** Whether the bucket is part of the URL path (path-style), as many S3-compatible stores require. */
   pathStyle?: boolean
+  /** Which secrets are stored. */
+  secretStatus: {
+    accessKey: SecretStatus
+    secretKey: SecretStatus
+  }
 }
 
 export interface ObjectStoreSourceBody {
@@ -1428,11 +1579,17 @@ export interface PublicDataQuery {
   page?: number
   /** Default: 100. */
   pageSize?: number
+  /** Returns all rows as a file: csv, ndjson, parquet, arrow or xlsx. json, the default, returns a page. Takes precedence over the Accept header. */
+  format?: string
+  /** For csv: excel has a byte order mark, semicolons and decimal commas, and an apostrophe before texts that Excel would run as formulas. */
+  dialect?: "rfc4180" | "excel"
 }
 
 export interface PublicDataset {
   key: string
   lastUpdated: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   name: string
   description?: string
   owner?: string
@@ -1536,10 +1693,38 @@ export interface PublicMetadata {
   columns: PublicColumn[]
 }
 
+export interface QueriedSchema {
+  id: string
+}
+
+export interface QueriedTable {
+  schema: string
+  name: string
+}
+
+export interface QueryBody {
+  /** One SELECT, VALUES, TABLE or WITH … SELECT in the syntax of the warehouse. `${name}` is the value of a variable. */
+  sql: string
+  /** The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then refused. */
+  schemas?: QueriedSchema[]
+  /** Values for this query. Other variables have their stored values; secured variables need a value here. */
+  variables?: QueryVariable[]
+  /** The maximum number of rows. Default: 1,000 for JSON, which has at most 10,000; all rows for a file. */
+  limit?: number
+}
+
+export interface QueryFormat {
+  /** Returns all rows as a file: csv, ndjson, parquet, arrow or xlsx. json, the default, returns a page. Takes precedence over the Accept header. */
+  format?: string
+  /** For csv: excel has a byte order mark, semicolons and decimal commas, and an apostrophe before texts that Excel would run as formulas. */
+  dialect?: "rfc4180" | "excel"
+}
+
 export interface QueryResult {
   schema: string
   name: string
   displayName?: string
+  /** The text that a user has written about the table; otherwise the description of its pipeline or view. */
   description?: string
   size: number
   rowCount: number
@@ -1557,6 +1742,11 @@ export interface QueryResult {
   width: number
 }
 
+export interface QueryVariable {
+  name: string
+  value: string
+}
+
 export interface Reference {
   id: string
 }
@@ -1568,6 +1758,8 @@ export interface ReferencedCheck {
   displayName?: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may?: ("read" | "write" | "run" | "share" | "delete")[]
   client?: string
   name: string
   translations?: LabelledTranslation[]
@@ -1590,6 +1782,8 @@ export interface ReferencedSchema {
   displayName?: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may?: ("read" | "write" | "run" | "share" | "delete")[]
   client?: string
   name: string
   translations?: Translation[]
@@ -1614,6 +1808,8 @@ export interface ReferencedView {
   displayName?: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may?: ("read" | "write" | "run" | "share" | "delete")[]
   client?: string
   name: string
   translations?: Translation[]
@@ -1761,6 +1957,8 @@ export interface Schema {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: Translation[]
@@ -1799,6 +1997,13 @@ export interface SearchRequest {
   order?: string[]
   rootJunction?: "AND" | "OR"
   paging: PagingRequest
+}
+
+export interface SecretStatus {
+  /** Whether a value is stored. */
+  set: boolean
+  /** When the stored value was last sent. Absent for values that an older version of Sluice stored. */
+  changedAt?: string
 }
 
 export interface Setting {
@@ -1858,6 +2063,8 @@ export interface SourceBodyFields {
 export interface SourceLookupBody {
   jdbcSource?: JdbcSourceBody
   functionSource?: FunctionPlaceBody
+  objectStoreSource?: ObjectStoreSourceBody
+  blobStoreSource?: BlobStoreLookupBody
   spreadsheetSource?: SpreadsheetSourceBody
   /** The base address of DHIS2, without /api. */
   url?: string
@@ -1866,7 +2073,7 @@ export interface SourceLookupBody {
   authToken?: string
   /** Returns only options whose name contains this text. */
   query?: string
-  /** The parent of nested options, such as the project of forms. Absent for a saved pipeline. */
+  /** The parent of nested options, such as the project of forms or the folder of objects. If it is absent, it is the one in the settings of a saved pipeline, or the root. */
   within?: string
 }
 
@@ -1874,6 +2081,7 @@ export interface SourcePreview {
   schema: string
   name: string
   displayName?: string
+  /** The text that a user has written about the table; otherwise the description of its pipeline or view. */
   description?: string
   size: number
   rowCount: number
@@ -2222,6 +2430,11 @@ export interface SourceSystemISourceBody extends SourceBodyFields {
 export interface SpreadsheetSource {
   /** The address of the spreadsheet in the browser. */
   url: string
+  /** Which secrets are stored. */
+  secretStatus: {
+    serviceAccountKey: SecretStatus
+    authToken: SecretStatus
+  }
 }
 
 export interface SpreadsheetSourceBody {
@@ -2397,6 +2610,19 @@ export interface SqlDatabaseDSourceBody extends SourceBodyFields {
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
+export interface SqlQueryResult {
+  columns: Column[]
+  rows: unknown[][]
+  /** The number of rows in this response. */
+  height: number
+  width: number
+  /** Whether the query has more rows than this response, because of `limit` or the limit of 4 MB. */
+  more: boolean
+  queryStartTime: string
+  /** Milliseconds. */
+  queryDuration: number
+}
+
 export interface Step {
   /** SERIAL, the default: one job after the other. PARALLEL: all jobs of the step, limited by the slots of the organisation; further jobs are QUEUED. */
   executionMode: "SERIAL" | "PARALLEL"
@@ -2420,6 +2646,7 @@ export interface Table {
   schema: string
   name: string
   displayName?: string
+  /** The text that a user has written about the table; otherwise the description of its pipeline or view. */
   description?: string
   size: number
   rowCount: number
@@ -2430,6 +2657,11 @@ export interface Table {
   tableName: string
   columns: Column[]
   foreignKeys: ForeignKey[]
+}
+
+export interface TableDescriptionsBody {
+  description?: string
+  columns?: ColumnDescriptionBody[]
 }
 
 export interface TableListQuery {
@@ -2455,6 +2687,21 @@ export interface TableSummary {
   sizeMb: number
   rowCount: number
   foreignKeys: ForeignKey[]
+}
+
+export interface TabularResult {
+  table: string
+  title: string
+  subtitle: string
+  metaData: Record<string, {}>
+  rows: unknown[][]
+  visibleRows: unknown[][]
+  metaColumnIndexes: number[]
+  headers: Header[]
+  visibleHeaders: Header[]
+  height: number
+  width: number
+  visibleWidth: number
 }
 
 export interface TargetBody {
@@ -2525,6 +2772,8 @@ export interface Variable {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: Translation[]
@@ -2532,6 +2781,10 @@ export interface Variable {
   secured: boolean
   /** Absent if the variable is secured. */
   value?: string
+  /** Whether and since when the value of a secured variable is stored. */
+  secretStatus?: {
+    value: SecretStatus
+  }
 }
 
 export interface VariableBody {
@@ -2550,6 +2803,8 @@ export interface View {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: Translation[]
@@ -2699,6 +2954,8 @@ export interface Workflow {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: Translation[]

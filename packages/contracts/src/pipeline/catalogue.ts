@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { LongText, SingleLineText, requiredBecause } from '../field-types.ts'
+import { dataTypes } from '../data-type.ts'
+import { LongText, NonNegativeInteger, SingleLineText, requiredBecause } from '../field-types.ts'
 import { ColumnDescription, columnLimit } from './table.ts'
 
 export const TableListQuery = defineContract(
@@ -39,3 +40,57 @@ export const TableDescriptionsBody = defineContract(
   ),
 )
 export type TableDescriptionsBody = TypeOf<typeof TableDescriptionsBody>
+
+export const CatalogueNamesQuery = defineContract(
+  'CatalogueNamesQuery',
+  Type.Object(
+    {
+      prefix: Type.Optional(
+        Type.String({
+          maxLength: 255,
+          examples: ['ca', 'health.ca', 'health.cases.re'],
+          description:
+            'The beginning of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned.',
+        }),
+      ),
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1_000, description: 'The maximum of names of each kind. Default: 50.' }),
+      ),
+    },
+    noUnknownFields,
+  ),
+)
+export type CatalogueNamesQuery = TypeOf<typeof CatalogueNamesQuery>
+
+export const CatalogueNames = defineContract(
+  'CatalogueNames',
+  Type.Object(
+    {
+      names: Type.Array(
+        Type.Object(
+          {
+            kind: Type.Enum(['SCHEMA', 'TABLE', 'COLUMN'], { description: 'TABLE includes views.' }),
+            name: SingleLineText,
+            schema: Type.Optional({ ...SingleLineText, description: 'The schema of a table or column.' }),
+            table: Type.Optional({
+              ...SingleLineText,
+              description: 'The table of a column; if several tables have a column of this name, one of them.',
+            }),
+            dataType: Type.Optional(
+              Type.Enum([...dataTypes], { description: 'The type of the column in that table.' }),
+            ),
+            tables: Type.Optional({
+              ...NonNegativeInteger,
+              description: 'How many tables have a column of this name.',
+            }),
+          },
+          { ...noUnknownFields, title: 'CatalogueName' },
+        ),
+        { maxItems: 3_000, description: 'Schemas, tables, then columns, each in alphabetical order.' },
+      ),
+      more: Type.Boolean({ description: 'Whether there are more names than `limit` of a kind.' }),
+    },
+    noUnknownFields,
+  ),
+)
+export type CatalogueNames = TypeOf<typeof CatalogueNames>

@@ -7,6 +7,7 @@ import { destinationSignatures } from './operations/destinations.ts'
 import { catalogueSignatures } from './operations/catalogue.ts'
 import { publicDatasetSignatures } from './operations/public-datasets.ts'
 import { publicSignatures } from './operations/public-data.ts'
+import { querySignatures } from './operations/queries.ts'
 import { schemaSignatures } from './operations/schemas.ts'
 import { settingSignatures } from './operations/settings.ts'
 import { variableSignatures } from './operations/variables.ts'
@@ -18,6 +19,7 @@ export const pipelineOperations = {
   settings: settingSignatures,
   variables: variableSignatures,
   catalogue: catalogueSignatures,
+  queries: querySignatures,
   views: viewSignatures,
   dataPipelines: dataPipelineSignatures,
   destinations: destinationSignatures,

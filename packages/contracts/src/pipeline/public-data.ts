@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
+import { exportFields } from './export-format.ts'
 import { SingleLineText, UrlOrEmpty, TagList, LongText, Timestamp, Uid, NonNegativeInteger } from '../field-types.ts'
 
 const columnLimit = { maxItems: 1600 }
@@ -57,6 +58,7 @@ export const PublicDataQuery = defineContract(
     {
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' })),
+      ...exportFields,
     },
     noUnknownFields,
   ),

@@ -1,3 +1,4 @@
+import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, it } from '@jest/globals'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { tableFromIPC } from 'apache-arrow'
@@ -7,6 +8,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isLongRun } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { rowTextWriter } from '../../../warehouses/src/rows/row-text.ts'
 import { encodeInThread } from './encode-in-thread.ts'
 import type { EncodedFormat, ExportedColumn } from './exported-column.ts'
@@ -173,6 +175,75 @@ describe('an encoded export', () => {
       }),
       law,
     )
+  })
+
+  const openpyxlMissing =
+    spawnSync('python3', ['-c', 'import openpyxl']).status === 0
+      ? undefined
+      : 'runs with openpyxl: apt-get install python3-openpyxl'
+
+  /** Prints the type and the value of each cell. */
+  const readWorkbook = `
+import json, sys, openpyxl
+sheet = openpyxl.load_workbook(sys.argv[1]).active
+show = lambda value: value.isoformat() if hasattr(value, 'isoformat') else value
+print(json.dumps([[[cell.data_type, show(cell.value)] for cell in row] for row in sheet.iter_rows()]))`
+
+  itUnless(openpyxlMissing)('has in a workbook the types and values that openpyxl reads', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'sluice-workbook-'))
+    const file = join(directory, 'rows.xlsx')
+    const rows: Row[] = [
+      ['42', '9007199254740993', '12.5', 'true', '2024-02-29', '2024-02-29 12:30:00', '=1+1'],
+      ['-7', '123456789012345', '-0.001', 'false', '1899-12-31', '9999-12-31 23:59:59', ' ä€😀 <&> " \'\nline'],
+      [null, null, null, null, null, null, null],
+      ['0', '0', '0', 'true', '1900-03-01', '2024-01-01 00:00:00', ''],
+    ]
+    const columns: ExportedColumn[] = [
+      { name: 'whole', dataType: 'INTEGER' },
+      { name: 'big', dataType: 'BIGINT' },
+      { name: 'price', dataType: 'DECIMAL' },
+      { name: 'yes', dataType: 'BOOLEAN' },
+      { name: 'day', dataType: 'DATE' },
+      { name: 'moment', dataType: 'TIMESTAMP' },
+      { name: 'text <&>', dataType: 'TEXT' },
+    ]
+    try {
+      writeFileSync(file, await encode('XLSX', columns, rows))
+      const read: unknown = JSON.parse(execFileSync('python3', ['-c', readWorkbook, file]).toString())
+      expect(read).toEqual([
+        columns.map(({ name }) => ['s', name]),
+        [
+          ['n', 42],
+          ['s', '9007199254740993'],
+          ['n', 12.5],
+          ['b', true],
+          ['d', '2024-02-29T00:00:00'],
+          ['d', '2024-02-29T12:30:00'],
+          ['s', '=1+1'],
+        ],
+        [
+          ['n', -7],
+          ['n', 123456789012345],
+          ['n', -0.001],
+          ['b', false],
+          ['s', '1899-12-31'],
+          ['d', '9999-12-31T23:59:59'],
+          ['s', ' ä€😀 <&> " \'\nline'],
+        ],
+        columns.map(() => ['n', null]),
+        [
+          ['n', 0],
+          ['n', 0],
+          ['n', 0],
+          ['b', true],
+          ['d', '1900-03-01T00:00:00'],
+          ['d', '2024-01-01T00:00:00'],
+          ['s', null],
+        ],
+      ])
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
   })
 
   it('is a valid file without rows', async () => {

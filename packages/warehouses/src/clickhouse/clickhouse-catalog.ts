@@ -1,13 +1,21 @@
-import type { Catalog, StagingTable, TablePlace, WarehouseTable } from '../catalog.ts'
+import {
+  type Catalog,
+  type ColumnNameMatch,
+  combineMatches,
+  type StagingTable,
+  type TablePlace,
+  type WarehouseTable,
+} from '../catalog.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { assertUnread } from './clickhouse-views.ts'
 import { executeStatement, rowsOf } from './protocol/http.ts'
 import { dropKept } from './publication/kept-tables.ts'
-import { checkSchemaName, databaseOf, qualifyName, quoteIdentifier, runPrefix } from './names.ts'
+import { checkSchemaName, databaseOf, formatLiteral, qualifyName, quoteIdentifier, runPrefix } from './names.ts'
 import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, markIn, readShape } from './table-shape.ts'
+import { describeType } from './types.ts'
 
 export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServer): Catalog {
   const { service, key } = access
@@ -42,6 +50,8 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
     listRelations: (schemas) => run('the warehouse', () => listRelations(access, schemas)),
     findTable: async (schema, table) => run(checkedPlace(schema, table), () => findTable(access, schema, table)),
     findTables: (places) => run('the warehouse', () => findTables(access, places)),
+    findColumnNames: (places, prefix, limit) =>
+      run('the warehouse', () => findColumnNames(access, { places, prefix, limit })),
     findStagingTable: async (schema, table) =>
       run(checkedPlace(schema, table), () => findStagingTable(access, schema, table)),
     async dropTable(schema, table) {
@@ -71,6 +81,28 @@ async function findTables(access: ClientAccess, places: readonly TablePlace[]): 
     if (table) found.push(table)
   }
   return found
+}
+
+async function findColumnNames(
+  { service, key }: ClientAccess,
+  { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
+): Promise<ColumnNameMatch[]> {
+  const schemaOf = new Map(places.map(({ schema }) => [databaseOf({ key, schema }), schema]))
+  if (schemaOf.size === 0) return []
+  const wanted = new Set(places.map(({ schema, name }) => qualifyName(schema, name)))
+  const databases = [...schemaOf.keys()].map(formatLiteral).join(', ')
+  const rows = await rowsOf<{ database: string; table: string; column: string; type: string }>(
+    service,
+    `select database, table, name as column, type from system.columns
+     where database in (${databases}) and startsWith(lowerUTF8(name), lowerUTF8({prefix:String}))`,
+    { parameters: { prefix } },
+  )
+  const matches = rows.flatMap(({ database, table, column, type }) => {
+    const schema = schemaOf.get(database)!
+    if (!wanted.has(qualifyName(schema, table))) return []
+    return [{ schema, table, column, dataType: describeType(type).dataType, tables: 1 }]
+  })
+  return combineMatches(matches, limit)
 }
 
 /** Returns the newest staging table for this table. */

@@ -1,4 +1,4 @@
-import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-text/sql-names.ts'
+import { type ResolvedQuery, findAmbiguousTable, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
 import {
   acquireQuery,
   assertNoNulCharacter,
@@ -8,7 +8,7 @@ import {
   maxQueryRows,
   pageTooLarge,
   resolvePageLimits,
-  resolvePushSeconds,
+  resolveExportLimits,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
@@ -24,7 +24,7 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import type { ExportSource, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
+import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
 import { writeRowText } from '../rows/row-text.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
@@ -62,6 +62,10 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
     readTable: (schema, table, page, limits) =>
       run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
+    async explain(request, signal) {
+      using _slot = await acquireQuery('queries', share, signal)
+      return await run('the warehouse', () => explainQuery(access, request, signal))
+    },
   }
 }
 
@@ -75,7 +79,8 @@ export async function prepareQuery(
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   assertNoNulCharacter(text)
-  const there = await listRelations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
+  const existing = await listSchemas(access)
+  const there = await listRelations(access, [...new Set([...schemas, ...existing])])
   const parameters: Record<string, string | null> = {}
   const around = {
     schemas,
@@ -89,7 +94,8 @@ export async function prepareQuery(
       return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : parameterType(value)}}`
     },
   }
-  const [first] = schemas
+  // The server rejects a database that does not exist.
+  const first = schemas.find((schema) => existing.includes(schema))
   const database = first === undefined ? 'system' : databaseOf({ key: access.key, schema: first })
   return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
 }
@@ -165,6 +171,23 @@ function startQuery(
   }
 }
 
+/** The longest plan in bytes, and in lines. */
+const mostOfPlan = { rows: maxQueryRows, bytes: defaultQueryBytes }
+
+/** See `QueryRunner.explain`. */
+async function explainQuery(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+  const seconds = defaultQuerySeconds
+  try {
+    const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
+    const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
+    const { rows } = await streamQuery(access, { sql, parameters, database, seconds, most: mostOfPlan }, signal)
+    return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw queryProblem(error, userQuery, seconds)
+  }
+}
+
 /** Rows for one chunk of text at most. */
 const batchRows = 2_000
 
@@ -176,8 +199,8 @@ async function exportRows(
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
-  const query = 'query' in source ? source.query : { text: '' }
-  const seconds = resolvePushSeconds(query.limits?.seconds)
+  const query: UserQuery = 'query' in source ? source.query : { text: '', limits: { seconds: source.seconds } }
+  const { seconds } = resolveExportLimits(query.limits)
   const toProblem = (error: unknown) => {
     signal.throwIfAborted()
     return queryProblem(error, query, seconds)
@@ -232,7 +255,8 @@ async function readTableSource(access: ClientAccess, { schema, name }: TablePlac
 
 async function readQuerySource(access: ClientAccess, query: UserQuery) {
   const { text, database } = await prepareQuery(access, query)
-  return { sql: `${readOptions}${text}\n)`, database, columns: undefined }
+  const limit = query.limits?.rows === undefined ? '' : ` limit ${resolveExportLimits(query.limits).rows}`
+  return { sql: `${readOptions}${text}\n)${limit}`, database, columns: undefined }
 }
 
 async function ambiguousTable(

@@ -1,6 +1,14 @@
 import { types } from 'node:util'
 import { isUnavailable } from '@sluice/database'
-import { LeaseLost, missingTableAdvice, redactValues, type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import {
+  describePosition,
+  LeaseLost,
+  missingTableAdvice,
+  redactValues,
+  type TextPosition,
+  type UserQuery,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import { ClickHouseError } from './protocol/http.ts'
 import { asSentence } from '@sluice/process'
 
@@ -112,7 +120,8 @@ const forbiddenCodes = new Set([164, 344, 392, 452, 497])
 const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 193, 194])
 
 /** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
-export function queryProblem(error: unknown, { text, values = [] }: UserQuery, seconds: number): unknown {
+export function queryProblem(error: unknown, query: UserQuery, seconds: number): unknown {
+  const { text, values = [] } = query
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
   if (error.code === errorCodes.timeout || error.code === 160 || error.code === errorCodes.cancelled)
     return tooSlow(seconds)
@@ -144,7 +153,11 @@ export function queryProblem(error: unknown, { text, values = [] }: UserQuery, s
       cause,
     })
   if (error.code > 0 && !notItsFault.has(error.code))
-    return new WarehouseProblem('QUERY_FAILED', `The query failed${lineIn(error.message)}: ${words}`, { cause })
+    return new WarehouseProblem(
+      'QUERY_FAILED',
+      `The query failed${describePosition(positionIn(error.message), query)}: ${words}`,
+      { cause },
+    )
   return warehouseProblem(error, 'the warehouse')
 }
 
@@ -158,10 +171,10 @@ function isSelect(text: string): boolean {
   return /^\(*\s*(select|with|values|from)\b/i.test(bare) && !/;\s*\S/.test(bare)
 }
 
-/** Returns the line in the user's text; the service's line precedes it. */
-function lineIn(message: string): string {
+/** Returns the position in the text of the query; the service's line precedes it. */
+function positionIn(message: string): TextPosition | undefined {
   const [, line, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
-  return line && Number(line) > 1 ? ` in line ${Number(line) - 1}, column ${column}` : ''
+  return line && Number(line) > 1 ? { line: Number(line) - 1, column: Number(column) } : undefined
 }
 
 function sentenceOf(message: string, values: readonly (string | null)[]): string {

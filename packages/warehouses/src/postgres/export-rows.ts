@@ -1,5 +1,5 @@
 import { escapeIdentifier } from 'pg'
-import { resolvePushSeconds } from '../query-limits.ts'
+import { resolveExportLimits } from '../query-limits.ts'
 import type { ExportSource, RowExport, RowTextFormat } from '../query-runner.ts'
 import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/row-text.ts'
 import { type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
@@ -20,12 +20,12 @@ export async function exportRows(
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
-  const query = 'query' in source ? source.query : { text: '' }
-  const seconds = resolvePushSeconds(query.limits?.seconds)
+  const query: ExportedQuery = 'query' in source ? source.query : { text: '', limits: { seconds: source.seconds } }
+  const { seconds } = resolveExportLimits(query.limits)
   const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
   const { columns, copy, first } = await session.run(async (client, timeLimit) => {
     const { from, columns } =
-      'table' in source ? await readTableSource(client, source.table) : await readQuery(client, query.text)
+      'table' in source ? await readTableSource(client, source.table) : await readQuery(client, query)
     await client.query(`${timeLimit}; set local synchronize_seqscans = off`)
     const copy = new CopyText(copyStatement(from, columns, format), { endsWithCrLf: format !== 'NDJSON' })
     client.query(copy)
@@ -41,8 +41,10 @@ export async function exportRows(
   return { columns, bytes: bytes(), rowCount: () => copy.rows, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
+type ExportedQuery = Extract<ExportSource, { query: unknown }>['query']
+
 interface RowSource {
-  /** A table or a query in parentheses; its columns are named `c1`, `c2` …. */
+  /** The text after FROM: a table or a query in parentheses, and its limit; the columns are named `c1`, `c2` …. */
   from: string
   columns: WarehouseColumn[]
 }
@@ -65,7 +67,7 @@ async function readTableSource(
  * Declares a cursor for the text, which proves that the text is one query, and returns the query's columns. Only such a
  * text may be part of another statement.
  */
-async function readQuery(client: QueryClient, text: string): Promise<RowSource> {
+async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
   await executeOne(client, cursorPrefix + text)
   const { fields } = await client.query('fetch forward 0 from page')
   await client.query('close page')
@@ -76,7 +78,8 @@ async function readQuery(client: QueryClient, text: string): Promise<RowSource> 
     )
   const columns = resultColumns(fields)
   const names = columns.map((_column, index) => `c${index + 1}`).join(', ')
-  return { from: `(\n${text}\n) as r (${names})`, columns }
+  const limit = limits?.rows === undefined ? '' : ` limit ${resolveExportLimits(limits).rows}`
+  return { from: `(\n${text}\n) as r (${names})${limit}`, columns }
 }
 
 function copyStatement(from: string, columns: readonly WarehouseColumn[], format: RowTextFormat): string {

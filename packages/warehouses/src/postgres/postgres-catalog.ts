@@ -1,4 +1,10 @@
-import { type Catalog, toColumnStatistics, type StagingTable, type TablePlace } from '../catalog.ts'
+import {
+  type Catalog,
+  type ColumnNameMatch,
+  toColumnStatistics,
+  type StagingTable,
+  type TablePlace,
+} from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'
@@ -39,6 +45,8 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
       return run(qualifyName(schema, table), (client) => findTable(client, schema, table))
     },
     findTables: (places) => run('the warehouse', (client) => findTables(client, places)),
+    findColumnNames: (places, prefix, limit) =>
+      run('the warehouse', (client) => findColumnNames(client, places, prefix, limit)),
     findStagingTable: (schema, table, options) =>
       run(qualifyName(schema, table), (client) => findStagingTable(client, schema, table, options)),
     async dropTable(schema, table) {
@@ -161,6 +169,34 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
     if (table) found.push(table)
   }
   return found
+}
+
+/** Ignores the case of ASCII letters only. */
+async function findColumnNames(
+  client: ClientBase,
+  places: readonly TablePlace[],
+  prefix: string,
+  limit: number,
+): Promise<ColumnNameMatch[]> {
+  const { rows } = await client.query<Omit<ColumnNameMatch, 'dataType'> & { type: string }>(
+    // Collation C compares bytes, which takes a fraction of the time.
+    `with found as (
+       select a.attname, count(*)::int as tables, min(a.attrelid) as relation from pg_attribute a
+       where a.attrelid = any (array(
+           select c.oid from unnest($1::text[], $2::text[]) as place (schema, name)
+           join pg_namespace n on n.nspname = place.schema
+           join pg_class c on c.relnamespace = n.oid and c.relname = place.name))
+         and a.attnum > 0 and not a.attisdropped
+         and starts_with(lower(a.attname::text collate "C"), lower($3::text collate "C"))
+       group by a.attname order by a.attname collate "C" limit $4)
+     select f.attname::text as "column", n.nspname::text as schema, c.relname::text as "table",
+       format_type(a.atttypid, a.atttypmod) as type, f.tables
+     from found f join pg_attribute a on a.attrelid = f.relation and a.attname = f.attname
+     join pg_class c on c.oid = f.relation join pg_namespace n on n.oid = c.relnamespace
+     order by f.attname collate "C"`,
+    [places.map(({ schema }) => schema), places.map(({ name }) => name), prefix, limit],
+  )
+  return rows.map(({ type, ...match }) => ({ ...match, dataType: describeType(type).dataType }))
 }
 
 /** Finds a staging table by its comment, which names the run that created it and the target table. */

@@ -13,7 +13,7 @@ import {
 import { escapeIdentifier } from 'pg'
 import { type ReadLimits, type QueryRows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
-import { ambiguousTable } from './queries/query-planning.ts'
+import { ambiguousTable, explainQuery } from './queries/query-planning.ts'
 import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './queries/read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
 import { describeColumn } from './postgres-catalog.ts'
@@ -36,6 +36,10 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   exportRows: (source, format, signal) => exportRows(access, source, format, signal),
   readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
+  async explain(request, signal) {
+    using _slot = await acquireQuery('queries', access.database, signal)
+    return await explainQuery(access, request, signal)
+  },
 })
 
 /** Seconds that a push may idle between two pages of rows. It can be long, because an idle reader holds no lock and no snapshot. */

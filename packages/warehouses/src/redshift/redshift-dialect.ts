@@ -40,6 +40,8 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
        and has_schema_privilege(${stringLiteral(logins.load.user)}, n.nspname, 'usage')`,
   )
+  const isAmong = (schemas: readonly string[]) =>
+    sqlFragment(` and n.nspname in (${sqlList(schemas.map(stringLiteral)).text})`)
   return {
     async schemas(session) {
       const rows = await session.rows<{ name: string }>(
@@ -49,9 +51,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const among = schemas
-        ? sqlFragment(` and n.nspname in (${sqlList(schemas.map(stringLiteral)).text})`)
-        : sqlFragment('')
+      const among = schemas ? isAmong(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: string; kind: string }>(
         sql`select n.nspname::varchar as schema, c.relname::varchar as name, c.oid::bigint as id, c.relkind as kind
           from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -65,6 +65,19 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
           from pg_catalog.pg_attribute a
           where a.attrelid = ${sqlFragment(String(Number(id)))} and a.attnum > 0 and not a.attisdropped order by a.attnum`,
       ),
+    async columnNames(session, schemas, prefix) {
+      if (schemas.length === 0) return []
+      const beginning = sqlFragment(
+        `left(lower(a.attname::varchar), ${[...prefix].length}) = ${stringLiteral(prefix.toLowerCase())}`,
+      )
+      return session.rows(
+        sql`select n.nspname::varchar as schema, c.relname::varchar as table, a.attname::varchar as column,
+            format_type(a.atttypid, a.atttypmod)::varchar as type
+          from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+          join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${own}${isAmong(schemas)} and ${beginning}`,
+      )
+    },
     async readers(session, { id }) {
       const rows = await session.rows<{ id: string; schema: string; name: string }>(
         sql`select distinct c.oid::bigint as id, n.nspname::varchar as schema, c.relname::varchar as name

@@ -3,6 +3,7 @@ import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } fr
 import { type SqlStatement, formatStatement } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { redshiftNames } from './names.ts'
+import { parseJsonCell } from '../rows/row-text.ts'
 import type { RowCell } from '../warehouse.ts'
 import type { PlacedError } from './problems.ts'
 import { anyDecimal, redshiftTypes } from './types.ts'
@@ -88,6 +89,10 @@ export class RedshiftSession implements SqlSession {
 
   columns(text: string): Promise<readonly ReadColumn[]> {
     return this.#heard(() => columnsOf(this.#borrowed.client, text))
+  }
+
+  plan(text: string): Promise<string> {
+    return this.#heard(() => planOf(this.#borrowed.client, text))
   }
 
   async #ask({ texts, values }: SqlStatement): Promise<unknown[]> {
@@ -195,6 +200,17 @@ async function columnsOf(client: Client | PoolClient, text: string): Promise<Rea
   return fields.map(toReadColumn)
 }
 
+const explainPrefix = `explain ${describePrefix}`
+
+/** The text is in parentheses, so it cannot add ANALYZE, which would run the query. */
+async function planOf(client: Client | PoolClient, text: string): Promise<string> {
+  const query = { text: `${explainPrefix}${text}\n) as asked`, queryMode: 'extended', rowMode: 'array' as const }
+  const { rows } = await client.query<[string]>(query).catch((error: unknown) => {
+    throw addErrorPosition(error, text, explainPrefix)
+  })
+  return rows.map(([line]) => line).join('\n')
+}
+
 const rowBytes = (row: readonly (string | null)[]): number =>
   row.reduce((sum, cell) => sum + (cell?.length ?? 0) + 4, 0)
 
@@ -215,7 +231,7 @@ const numericDataTypes = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
-  if (type === 'super') return JSON.parse(text) as RowCell
+  if (type === 'super') return parseJsonCell(text)
   // A decimal without an explicit size has insignificant trailing zeros.
   if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
   if (!numericDataTypes.has(dataType)) return text

@@ -77,6 +77,29 @@ function quoteField(text: string, excel: boolean): string {
   return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
 }
 
+/** Whether a JSON text may contain a number that a double rounds or cannot represent. */
+const mayLoseDigits = /[\d.]{16}|\d[eE]/
+
+/** TypeScript does not know these functions of ECMAScript yet. */
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON(text: string): object
+  isRawJSON(value: unknown): boolean
+}
+
+/** Parses a JSON cell. A number that a double rounds becomes an object that `JSON.stringify` writes with its digits. */
+export function parseJsonCell(text: string): RowCell {
+  if (!mayLoseDigits.test(text)) return JSON.parse(text) as RowCell
+  const keepDigits = (_key: string, value: unknown, context?: { source?: string }) => {
+    const source = context?.source
+    return typeof value === 'number' && source !== undefined && String(value) !== source ? rawJSON(source) : value
+  }
+  return JSON.parse(text, keepDigits) as RowCell
+}
+
+/** Returns the digits of a number in a cell of `parseJsonCell`; undefined for any other value. */
+export const exactNumberOf = (value: object): string | undefined =>
+  isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
+
 const chunkLength = 64 * 1024
 
 /** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a separate chunk. */

@@ -106,6 +106,12 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   return found
 }
 
+/** Returns each place once, sorted by schema and name. */
+export function uniquePlaces(places: readonly TablePlace[]): TablePlace[] {
+  const byKey = new Map(places.map((place) => [`${place.schema}\0${place.name}`, place]))
+  return [...byKey].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place)
+}
+
 /** Returns the names that WITH defines: `name AS (`. */
 function commonTables(tokens: readonly SqlToken[]): Set<string> {
   const names = new Set<string>()

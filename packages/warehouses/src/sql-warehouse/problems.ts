@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import {
+  describePosition,
   LeaseLost,
   missingTableAdvice,
   redactValues,
@@ -23,14 +24,14 @@ export function toWarehouseProblem({ explain }: Pick<SqlDialect, 'explain'>, err
 export function queryProblemOf(
   dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
   error: unknown,
-  { values = [] }: Pick<UserQuery, 'values'>,
+  query: Pick<UserQuery, 'values' | 'toOwnPosition'>,
   seconds: number,
 ): unknown {
   if (error instanceof WarehouseProblem || !types.isNativeError(error)) return error
   const verdict = dialect.explainQuery(error, seconds)
   if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
-  const words = redactValues(verdict.words, values)
+  const words = redactValues(verdict.words, query.values ?? [])
   // A new error is the cause, because the driver's error contains the statement and its values.
   const cause = new Error(words)
   if (verdict.code === 'SQL_NOT_ALLOWED')
@@ -39,11 +40,13 @@ export function queryProblemOf(
     })
   if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
   const { line, column } = verdict
-  const where = line === undefined ? '' : ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
+  const position = line === undefined ? undefined : { line, ...(column !== undefined && { column }) }
   const isMissingTable =
     dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
   const sentence = isMissingTable ? `${asSentence(words)} ${missingTableAdvice}` : words
-  return new WarehouseProblem('QUERY_FAILED', `The query failed${where}: ${sentence}`, { cause })
+  return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(position, query)}: ${sentence}`, {
+    cause,
+  })
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {

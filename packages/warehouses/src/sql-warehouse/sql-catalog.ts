@@ -1,5 +1,12 @@
 import { WarehouseProblem } from '../warehouse.ts'
-import type { Catalog, StagingTable, TablePlace, WarehouseTable } from '../catalog.ts'
+import {
+  type Catalog,
+  type ColumnNameMatch,
+  combineMatches,
+  type StagingTable,
+  type TablePlace,
+  type WarehouseTable,
+} from '../catalog.ts'
 import { readMarks } from './ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
@@ -53,6 +60,8 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
         return shape && describeTable(dialect, session, shape)
       }),
     findTables: (places) => withService('the warehouse', (session) => findTables(dialect, session, places)),
+    findColumnNames: (places, prefix, limit) =>
+      withService('the warehouse', (session) => findColumnNames(dialect, session, { places, prefix, limit })),
     findStagingTable: (schema, table) =>
       atPlace(schema, table, (session, place) => findStagingTable(dialect, session, place)),
     async dropTable(schema, table) {
@@ -87,6 +96,19 @@ async function findTables(
     if (relation) found.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
   }
   return found
+}
+
+async function findColumnNames(
+  dialect: SqlDialect,
+  session: SqlSession,
+  { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
+): Promise<ColumnNameMatch[]> {
+  const wanted = new Set(places.map(placeKey))
+  const schemas = [...new Set(places.map(({ schema }) => schema))]
+  const matches = (await dialect.catalogue.columnNames(session, schemas, prefix))
+    .filter(({ schema, table }) => wanted.has(placeKey({ schema, name: table })))
+    .map(({ type, ...match }) => ({ ...match, dataType: dialect.types.describe(type).dataType, tables: 1 }))
+  return combineMatches(matches, limit)
 }
 
 /** Returns the newest staging table for this table. */

@@ -39,6 +39,8 @@ export interface SqlSession extends AsyncDisposable {
   read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows>
   /** Returns the columns of such a query without values. Does not run the query if the server can describe it. */
   columns(text: string): Promise<readonly ReadColumn[]>
+  /** Returns the server's plan of such a query in lines, without running it. Absent if the server's users may not see plans. */
+  plan?(text: string): Promise<string>
 }
 
 export interface BatchLimits {
@@ -102,6 +104,14 @@ export interface CatalogColumn {
   nullable: boolean
 }
 
+/** A column as the server's catalogue names it. */
+export interface CatalogColumnName {
+  schema: string
+  table: string
+  column: string
+  type: SqlType
+}
+
 /** Queries over this client's part of the server's catalogue. `session` has role `service`. */
 export interface DialectCatalog {
   schemas(session: SqlSession): Promise<string[]>
@@ -109,6 +119,8 @@ export interface DialectCatalog {
   relations(session: SqlSession, schemas?: readonly string[]): Promise<CatalogRelation[]>
   /** Returns the columns in the table's order. */
   columns(session: SqlSession, relation: CatalogRelation): Promise<CatalogColumn[]>
+  /** Lists the columns in these schemas whose name begins with `prefix`, in any case; unordered, including those of hidden relations. */
+  columnNames(session: SqlSession, schemas: readonly string[], prefix: string): Promise<CatalogColumnName[]>
   /** Returns the views that read it directly, if the server records dependencies; otherwise none. */
   readers?(session: SqlSession, relation: CatalogRelation): Promise<CatalogRelation[]>
   /** Returns the bytes on disk of a table, as exactly as the server knows them. */

@@ -1,4 +1,4 @@
-import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-text/sql-names.ts'
+import { findAmbiguousTable, type ResolvedQuery, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
 import {
   acquireQuery,
   assertNoNulCharacter,
@@ -8,7 +8,7 @@ import {
   maxQueryRows,
   pageTooLarge,
   resolvePageLimits,
-  resolvePushSeconds,
+  resolveExportLimits,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
@@ -24,8 +24,8 @@ import {
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
-import type { ExportSource, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
-import { writeRowText } from '../rows/row-text.ts'
+import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
+import { parseJsonCell, writeRowText } from '../rows/row-text.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
@@ -67,6 +67,10 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
       return run(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
+    async explain(request, signal) {
+      using _slot = await acquireQuery('queries', share, signal)
+      return await run('the warehouse', () => explainQuery(dialect, request, signal))
+    },
   }
 }
 
@@ -217,12 +221,12 @@ async function exportRows(
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
-  const query = 'query' in source ? source.query : { text: '' }
+  const query: UserQuery = 'query' in source ? source.query : { text: '', limits: { seconds: source.seconds } }
   const { schemas = [] } = query
-  const seconds = resolvePushSeconds(query.limits?.seconds)
+  const { seconds, rows: limit } = resolveExportLimits(query.limits)
   const explain = (error: unknown) => {
     signal.throwIfAborted()
-    return queryProblemOf(dialect, error, {}, seconds)
+    return queryProblemOf(dialect, error, query, seconds)
   }
   try {
     const opened = await retryOnMissingTable(dialect, async () => {
@@ -243,8 +247,12 @@ async function exportRows(
     const columns = opened.columns ?? resultColumns(first.done ? [] : first.value.columns)
     async function* rows() {
       try {
-        for (let batch = first; !batch.done; batch = await batches.next())
-          yield batch.value.rows.map((row) => asJson(row, columns))
+        let left = limit
+        for (let batch = first; !batch.done && left > 0; batch = await batches.next()) {
+          const taken = batch.value.rows.slice(0, left)
+          left -= taken.length
+          yield taken.map((row) => asJson(row, columns))
+        }
       } catch (error) {
         throw explain(error)
       }
@@ -279,7 +287,7 @@ async function readTableSource(
 /** Converts JSON columns that are stored as text. */
 const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
   row.map((cell, index) =>
-    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
+    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? parseJsonCell(cell) : cell,
   )
 
 async function ambiguousTable(
@@ -291,6 +299,30 @@ async function ambiguousTable(
   const { bare } = await prepareQuery(dialect, given)
   const there = await withSession(dialect, { role: 'service' }, (session) => listRelations(dialect, session, schemas))
   return findAmbiguousTable(bare, there, schemas, preferred)
+}
+
+/** See `QueryRunner.explain`. */
+async function explainQuery(dialect: SqlDialect, given: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+  const seconds = defaultQuerySeconds
+  try {
+    return await retryOnMissingTable(dialect, async () => {
+      const { text, reads } = await prepareQuery(dialect, given)
+      const opening = { role: 'read', schemas: given.schemas ?? [], signal, seconds } as const
+      const plan = await withSession(dialect, opening, (session) => {
+        if (!session.plan)
+          throw new WarehouseProblem(
+            'NOT_SUPPORTED_HERE',
+            'Sluice cannot show query plans of this warehouse. Use a tool of the warehouse instead.',
+          )
+        return session.plan(text)
+      })
+      const [, rows] = /\brows=(\d+)/.exec(plan) ?? []
+      return { text: plan, reads: uniquePlaces(reads), ...(rows !== undefined && { estimatedRows: Number(rows) }) }
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw queryProblemOf(dialect, error, given, seconds)
+  }
 }
 
 /** The column with the position of each row in the order of the query. */

@@ -15,6 +15,8 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
       : `left(s.name, ${prefix.length}) = ${formatLiteral(prefix)}`,
   )
   const without = (schema: string) => schema.slice(prefix.length)
+  const isAmong = (schemas: readonly string[]) =>
+    sqlFragment(` and s.name in (${schemas.map((each) => formatLiteral(prefix + each)).join(', ')})`)
   return {
     async schemas(session) {
       const rows = await session.rows<{ name: string }>(sql`select s.name as name from sys.schemas s where ${own}`)
@@ -22,9 +24,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const among = schemas
-        ? sqlFragment(` and s.name in (${schemas.map((each) => formatLiteral(prefix + each)).join(', ')})`)
-        : sqlFragment('')
+      const among = schemas ? isAmong(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
           from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
@@ -53,6 +53,23 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
           nullable: Boolean(column.nullable),
         }),
       )
+    },
+    async columnNames(session, schemas, beginning) {
+      if (schemas.length === 0) return []
+      const rows = await session.rows<CatalogueType & { schema: string; relation: string; column: string }>(
+        sql`select s.name as [schema], o.name as relation, c.name as [column], t.name as type, c.max_length as max_length,
+            c.precision as precision, c.scale as scale
+          from sys.columns c join sys.types t on t.user_type_id = c.user_type_id
+          join sys.objects o on o.object_id = c.object_id join sys.schemas s on s.schema_id = o.schema_id
+          where o.type in ('U', 'V') and ${own}${isAmong(schemas)}
+            and left(lower(c.name), ${beginning.length}) = ${beginning.toLowerCase()}`,
+      )
+      return rows.map(({ schema, relation, column, ...type }) => ({
+        schema: without(schema),
+        table: relation,
+        column,
+        type: typeText(type),
+      }))
     },
     async bytes(session, { id }) {
       const [row] = await session.rows<{ bytes: number | string | null }>(

@@ -1,5 +1,7 @@
 import {
   pipelineOperations,
+  type CatalogueNames,
+  type CatalogueNamesQuery,
   type Column,
   type DataQuery,
   type QueryResult,
@@ -15,7 +17,7 @@ import { answerRows } from '../read-table-page.ts'
 import { presentTable, withDescriptions } from '../table-responses.ts'
 import { readDescriptions } from '../../table-descriptions/stored-descriptions.ts'
 import { describeTable } from './describe-table.ts'
-import { listCatalogueSchemas, listVisibleTables } from './visible-tables.ts'
+import { listCatalogueSchemas, listVisibleTables, type VisibleTable } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations
 
@@ -45,6 +47,66 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
 
+type NamesRequest = OperationInput<PipelineContext, '/catalogue/names', CatalogueNamesQuery, undefined>
+
+/** Finds schemas, tables and columns for the completion of a name. */
+async function findNames(input: NamesRequest): Promise<CatalogueNames> {
+  const { query, caller, warehouses } = input
+  const { prefix = '', limit = 50 } = query
+  const { qualifiers, beginning } = splitName(prefix)
+  const schemas = await listCatalogueSchemas(input)
+  const visible = await listVisibleTables(input, schemas)
+  const [schema] = qualifiers
+  const schemaNames = schemas
+    .map(({ schema_name }) => schema_name)
+    .filter((name) => schema === undefined && startsWith(name, beginning))
+    .toSorted()
+  const tables = visible.filter(
+    (table) =>
+      startsWith(table.name, beginning) &&
+      (schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))),
+  )
+  const places = tablesOf(visible, qualifiers)
+  const warehouse = await warehouses.find(caller.client)
+  const columns =
+    warehouse && places.length > 0 && (schema !== undefined || beginning !== '')
+      ? await warehouse.catalog.findColumnNames(places, beginning, limit + 1)
+      : []
+  return {
+    names: [
+      ...schemaNames.slice(0, limit).map((name) => ({ kind: 'SCHEMA' as const, name })),
+      ...tables.slice(0, limit).map((table) => ({ kind: 'TABLE' as const, name: table.name, schema: table.schema })),
+      ...columns.slice(0, limit).map(({ column, ...match }) => ({ kind: 'COLUMN' as const, name: column, ...match })),
+    ],
+    more: [schemaNames, tables, columns].some(({ length }) => length > limit),
+  }
+}
+
+/** Splits `schema.table.na` at its dots. Names may be in double quotes, of which the last may be missing. */
+function splitName(text: string): { qualifiers: string[]; beginning: string } {
+  const parts = ['']
+  let isQuoted = false
+  for (const character of text) {
+    if (character === '"') isQuoted = !isQuoted
+    else if (character === '.' && !isQuoted) parts.push('')
+    else parts[parts.length - 1] += character
+  }
+  return { qualifiers: parts.slice(0, -1), beginning: parts.at(-1)! }
+}
+
+/** Returns the tables that a qualified column name can belong to: of any schema, or of one. Without a qualifier, all tables. */
+function tablesOf(visible: readonly VisibleTable[], qualifiers: readonly string[]): readonly VisibleTable[] {
+  const [first, second] = qualifiers
+  if (first === undefined) return visible
+  if (qualifiers.length > 2) return []
+  return visible.filter(({ schema, name }) =>
+    second === undefined ? isSameName(name, first) : isSameName(schema, first) && isSameName(name, second),
+  )
+}
+
+const startsWith = (name: string, beginning: string): boolean => name.toLowerCase().startsWith(beginning.toLowerCase())
+const isSameName = (name: string, other: string): boolean => name.toLowerCase() === other.toLowerCase()
+
 async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   const { labels, table } = await requireCatalogueTable(input)
   return presentTable(table, labels)
@@ -72,6 +134,7 @@ export const catalogueOperations = {
   saveSchemas: definePipelineOperation(signatures.saveSchemas, saveSchemas),
   tables: definePipelineOperation(signatures.tables, (input) => listTables(input as ListTablesRequest)),
   allTables: definePipelineOperation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
+  names: definePipelineOperation(signatures.names, findNames),
   table: definePipelineOperation(signatures.table, readCatalogueTable),
   describeTable: definePipelineOperation(signatures.describeTable, describeTable),
   columns: definePipelineOperation(signatures.columns, readTableColumns),

@@ -1,12 +1,13 @@
 import { isIPv6 } from 'node:net'
 import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
-import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
+import { type FileDownload, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import { translatedProperty, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { lastRuns } from '../../runs/read-runs.ts'
 import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
-import { pageTooLargeProblem } from '../read-table-page.ts'
+import { type ExportChoice, exportFile } from '../../exports/export-file.ts'
+import { chooseExport, pageTooLargeProblem, startWithin } from '../read-table-page.ts'
 import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
@@ -160,8 +161,37 @@ function readAnonymously<T>(client: string, read: () => Promise<T>, signal: Abor
   return requestSlots.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
-const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
+/** Seconds that the warehouse may take to read an anonymous export. */
+const anonymousExportSeconds = 300
+
+/** All anonymous exports of this process share two slots and the disk space of one organisation. */
+const anonymousShare = 'anonymous'
+
+/** Returns all rows as a file. The audit has no actor. */
+function exportAnonymously(
+  input: PublicRequest<PublicDataQuery>,
+  operation: string,
+  row: PublicRow,
+  choice: ExportChoice,
+): Promise<FileDownload> {
+  const caller = { client: row.client, uid: '', username: '' }
+  return exportFile({ ...input, caller, operation, share: anonymousShare }, choice, async () => {
+    const { warehouse, table } = await readRelation(input, row)
+    const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
+    return {
+      open: (format, signal) =>
+        startWithin(anonymousSeconds, signal, (either) => warehouse.queries.exportRows(source, format, either)),
+      object: row.uid,
+      details: source.table,
+      fileName: row.name,
+    }
+  })
+}
+
+const readRows = (operation: string, table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
+  const choice = chooseExport(input.query, input.request.acceptedType)
   const row = await readPublicRow(input, table, 'data')
+  if (choice) return exportAnonymously(input, operation, row, choice)
   const { page = 1, pageSize = 100 } = input.query
   const { socket } = input.request.stream
   const answer = await cachedData(
@@ -183,7 +213,10 @@ const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQ
 
 export const publicOperations = {
   dataPipeline: definePipelineOperation(signatures.dataPipeline, readMetadata('data_pipelines')),
-  dataPipelineData: definePipelineOperation(signatures.dataPipelineData, readRows('data_pipelines')),
+  dataPipelineData: definePipelineOperation(
+    signatures.dataPipelineData,
+    readRows(signatures.dataPipelineData.id, 'data_pipelines'),
+  ),
   view: definePipelineOperation(signatures.view, readMetadata('views')),
-  viewData: definePipelineOperation(signatures.viewData, readRows('views')),
+  viewData: definePipelineOperation(signatures.viewData, readRows(signatures.viewData.id, 'views')),
 }

@@ -1,6 +1,6 @@
 import { listOf, type Contract, type TypeOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { TableDescriptionsBody, TableListQuery } from '../catalogue.ts'
+import { CatalogueNames, CatalogueNamesQuery, TableDescriptionsBody, TableListQuery } from '../catalogue.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 import { Column, DataQuery, QueryResult, Table } from '../table.ts'
 import { exportFileTypes } from '../export-format.ts'
@@ -49,6 +49,16 @@ export const catalogueSignatures = {
     query: TableListQuery,
     response: listOf(Table),
     paged: true,
+  }),
+  names: defineSignature({
+    id: 'catalogue.names',
+    summary: 'Find schemas, tables and columns by the beginning of their names',
+    description: `For completion in editors. ${visibleTablesNote}`,
+    method: 'get',
+    path: '/catalogue/names',
+    guard: catalogueReaderRoles,
+    query: CatalogueNamesQuery,
+    response: CatalogueNames,
   }),
   table: defineSignature({
     id: 'schemas.table',

@@ -1,4 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
+import { exportFileTypes } from '../export-format.ts'
 import { PublicData, PublicDataQuery, PublicMetadata } from '../public-data.ts'
 
 const publicAccessNote = 'Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request.'
@@ -23,6 +24,7 @@ const defineRowsSignature = <const Path extends string>(id: string, what: string
     path,
     guard: 'anyone',
     query: PublicDataQuery,
+    fileTypes: exportFileTypes,
     response: PublicData,
   })
 

@@ -1,5 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import type { RowCell, QueryRows, WarehouseColumn } from '../../warehouse.ts'
+import { parseJsonCell } from '../../rows/row-text.ts'
 import { uniqueNames } from '../../sql-text/check-identifier.ts'
 import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from '../types.ts'
@@ -149,7 +150,7 @@ function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, 
   if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
   if (typeof cell === 'number') return cell
   const text = cell as string
-  if (dataType === 'JSONB') return JSON.parse(text) as RowCell
+  if (dataType === 'JSONB') return parseJsonCell(text)
   if (dataType === 'FLOAT' || dataType === 'DOUBLE') return floatSpellings[text] ?? text
   if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return withoutNoughts(text)
   if (dataType === 'TIMESTAMP') return withoutNoughts(text)

@@ -1,17 +1,21 @@
 import { type Client, DatabaseError, escapeIdentifier } from 'pg'
-import type { AmbiguousTable, UserQuery } from '../../warehouse.ts'
+import type { AmbiguousTable, QueryPlan, TablePlace, UserQuery } from '../../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from '../postgres-connections.ts'
 import { queryProblem } from './query-problems.ts'
+import { cursorPrefix } from './query-session.ts'
 import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
 
-/** Omits ANALYZE, so the server plans the statement and does not run it. After a list of options, ANALYZE is not a keyword. */
-const explainPrefix = 'explain (costs off) '
+/**
+ * The server plans the cursor of the query, and does not run it: the text cannot add ANALYZE to an EXPLAIN, and the server rejects
+ * any text after DECLARE that is not one query.
+ */
+const explainPrefix = `explain ${cursorPrefix}`
 
 /**
- * Makes the server plan a query, in these schemas. The server then locks the relations that the query names, and those that views
- * lead to.
+ * Makes the server plan a query, in these schemas, and returns the plan. The server then locks the relations that the query names,
+ * and those that views lead to.
  */
-export type QueryPlanner = (schemas: readonly string[]) => Promise<void>
+export type QueryPlanner = (schemas: readonly string[]) => Promise<string>
 
 /**
  * Opens a connection of role `read` that plans queries without running them. Each plan first releases the locks of the plan before.
@@ -29,7 +33,8 @@ export async function withQueryPlanner<T>(
   signal.addEventListener('abort', abort, { once: true })
   const plan: QueryPlanner = async (schemas) => {
     await client.query(`rollback to savepoint planned; set local search_path = ${pathOf(schemas)}`)
-    await executeOne(client, explainPrefix + query.text, query.values, query.texts)
+    const rows = await executeOne(client, explainPrefix + query.text, query.values, query.texts)
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
   try {
     await client.connect()
@@ -53,6 +58,25 @@ export const isSyntaxOrNameError = (error: unknown): boolean =>
 
 /** Planning needs no long time limit: if locks delay it, the query itself will report that. */
 const planningTimeoutSeconds = 10
+
+/** See `QueryRunner.explain`. */
+export function explainQuery(access: WarehouseAccess, query: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+  return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
+    const text = await plan(query.schemas ?? [])
+    const { rows: reads } = await client.query<TablePlace>(lockedRelationsQuery)
+    const [, rows] = /\brows=(\d+)/.exec(text) ?? []
+    return { text, reads, ...(rows !== undefined && { estimatedRows: Number(rows) }) }
+  })
+}
+
+/** Returns the tables and views that the last plan has locked, without those of the server and of the service. */
+const lockedRelationsQuery = `
+  select n.nspname::text as schema, c.relname::text as name
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+  where l.pid = pg_backend_pid() and l.locktype = 'relation' and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    and l.database = (select oid from pg_database where datname = current_database()) and not c.relispartition
+    and n.nspname <> 'information_schema' and n.nspname not like 'pg\\_%' and n.nspname not like 'sluice%'
+  order by n.nspname collate "C", c.relname collate "C"`
 
 /** Returns the tables and views that the last plan has locked and that have namesakes in other schemas of the list. */
 const ambiguousRelationsQuery = `

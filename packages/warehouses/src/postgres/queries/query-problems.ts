@@ -1,5 +1,11 @@
 import { DatabaseError } from 'pg'
-import { missingTableAdvice, type UserQuery, WarehouseProblem } from '../../warehouse.ts'
+import {
+  describePosition,
+  missingTableAdvice,
+  type TextPosition,
+  type UserQuery,
+  WarehouseProblem,
+} from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
 
@@ -56,14 +62,14 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (forbiddenStates.has(code))
     return problem(
       'SQL_NOT_ALLOWED',
-      `The query contains an operation that is not allowed${describePosition(error, context)}: ${words}`,
+      `The query contains an operation that is not allowed${describePosition(positionOf(error, context), context.query)}: ${words}`,
     )
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (queryFaultClasses.has(code.slice(0, 2)))
     return problem(
       'QUERY_FAILED',
-      `The query failed${describePosition(error, context)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
+      `The query failed${describePosition(positionOf(error, context), context.query)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
     )
   return warehouseProblem(error, { place: 'the warehouse' })
 }
@@ -86,12 +92,12 @@ function isNotASelect(code: string, text: string): boolean {
 const isMissingTable = ({ code, message }: DatabaseError): boolean =>
   code === '42P01' && message.startsWith('relation ')
 
-/** Returns line and column in the user's text, counted from 1. The server counts characters, not UTF-16 units. */
-function describePosition({ position }: DatabaseError, { query, prefix }: QueryContext): string {
+/** Returns the position in the text of the query. The server counts characters, not UTF-16 units. */
+function positionOf({ position }: DatabaseError, { query, prefix }: QueryContext): TextPosition | undefined {
   const before = Number(position) - 1 - prefix
-  if (!position || before < 0) return ''
+  if (!position || before < 0) return undefined
   const lines = [...query.text].slice(0, before).join('').split('\n')
-  return ` in line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
+  return { line: lines.length, column: [...lines.at(-1)!].length + 1 }
 }
 
 /**

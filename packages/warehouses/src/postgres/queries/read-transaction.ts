@@ -1,4 +1,5 @@
 import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
+import { parseJsonCell } from '../../rows/row-text.ts'
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 
@@ -25,20 +26,20 @@ export async function endReadSession(client: Client): Promise<void> {
   destroySocket(client)
 }
 
-/** Uses the extended protocol, which accepts only one statement. */
+/** Runs a statement with the extended protocol, which accepts only one, and returns its rows. */
 export async function executeOne(
   client: Client,
   text: string,
   values: readonly (string | null)[] = [],
   texts: ReadonlySet<number> = new Set(),
-): Promise<void> {
+): Promise<Record<string, unknown>[]> {
   // The library sends an array of type ids to the server, and uses the same object to parse the results.
   const wanted = Object.assign(
     values.map((value, index) => (texts.has(index) ? unsaid : parameterOid(value))),
     { getTypeParser: types.getTypeParser.bind(types) },
   )
   const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
-  await client.query(query as unknown as QueryConfig)
+  return (await client.query<Record<string, unknown>>(query as unknown as QueryConfig)).rows
 }
 
 const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
@@ -128,7 +129,7 @@ export function toCells(rows: (string | null)[][], columns: readonly WarehouseCo
 function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
-  if (dataType === 'JSONB') return JSON.parse(text)
+  if (dataType === 'JSONB') return parseJsonCell(text)
   if (!numericDataTypes.has(dataType)) return text
   const number = Number(text)
   // JSON cannot represent NaN and Infinity, so they are returned as text.

@@ -1,3 +1,4 @@
+import { parseJsonCell } from '../../rows/row-text.ts'
 import type { StoredType, RowCell } from '../../warehouse.ts'
 import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
 import { describeType, typeText } from '../types.ts'
@@ -49,7 +50,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
   const format = (value: unknown): RowCell => {
     if (dataType === 'DECIMAL')
       return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
-    if (dataType === 'JSONB') return JSON.parse(String(value)) as RowCell
+    if (dataType === 'JSONB') return parseJsonCell(String(value))
     if (dataType === 'FLOAT') return typeof value === 'number' ? toShortestFloat(value) : String(value)
     if (value instanceof Date) return dateText(value as PreciseDate, type)
     if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`

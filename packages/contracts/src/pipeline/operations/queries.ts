@@ -1,0 +1,33 @@
+import { defineSignature } from '../../operation-signature.ts'
+import { exportFileTypes } from '../export-format.ts'
+import { ExplainBody, QueryBody, QueryFormat, ExplainedQuery, SqlQueryResult } from '../query.ts'
+
+const guard = ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
+
+export const querySignatures = {
+  run: defineSignature({
+    id: 'queries.run',
+    summary: 'Run a query on all loaded data',
+    description:
+      'Reads only. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A file has all rows. The audit log records the caller, the query and the number of rows.',
+    method: 'post',
+    path: '/queries',
+    guard,
+    effect: 'read',
+    query: QueryFormat,
+    body: QueryBody,
+    fileTypes: exportFileTypes,
+    response: SqlQueryResult,
+  }),
+  explain: defineSignature({
+    id: 'queries.explain',
+    summary: 'Show how the warehouse would run a query, without running it',
+    description: 'SQL Server and Azure Synapse answer 422, because Sluice cannot read plans there.',
+    method: 'post',
+    path: '/queries/explain',
+    guard,
+    effect: 'read',
+    body: ExplainBody,
+    response: ExplainedQuery,
+  }),
+}
