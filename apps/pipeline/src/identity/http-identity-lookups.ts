@@ -52,6 +52,7 @@ export function identityLookups({
       if (uids.length > 0)
         await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, maxBatchSize) } })
     },
+    currentClients: (uids) => readBatches(uids, (body) => identity.call(lookups.clients, { body })),
     deletedClients: (uids) => readBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
   }
 }

@@ -227,7 +227,7 @@ describe('the readers of a PostgreSQL server', () => {
     const sleeping = codeOf(busy.query('select pg_sleep(60)'))
     await sleep(1_500)
     const sessions = async (limits: typeof readerLimits) =>
-      (await postgresReaders(server.adminUrl, limits).observe()).find((reader) => reader.login === login)?.sessions
+      (await postgresReaders(server.adminUrl, { limits }).observe()).find((reader) => reader.login === login)?.sessions
     expect(await sessions(readerLimits)).toBe(3)
     await sessions(strict)
     expect(await sleeping).toBe('57P01')

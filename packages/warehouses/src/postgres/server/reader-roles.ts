@@ -4,6 +4,7 @@ import { type Client, type ClientBase, escapeIdentifier, escapeLiteral } from 'p
 import {
   keyOfReader,
   type ReaderDefinition,
+  type ReaderNetworks,
   readerLimits,
   readerLoginPattern,
   type ReaderServer,
@@ -15,6 +16,7 @@ import { checkSchemaName } from '../names.ts'
 import { loadPool, withClient } from '../postgres-connections.ts'
 import { warehouseProblem } from '../problems.ts'
 import { adminClient, endAdmin } from './prepare-server.ts'
+import { writeNetworks } from './reader-networks.ts'
 import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
 import { readerSettings } from './role-settings.ts'
 
@@ -22,13 +24,20 @@ import { readerSettings } from './role-settings.ts'
  * The readers of a PostgreSQL server. A reader is a LOGIN role `c_<key>_r_…` that owns nothing. It is a member of `c_<key>_readers`,
  * which may connect to the client's database, and of one role per schema, `c_<key>_s_…`, which may use the schema and select from
  * its tables. Role `load` grants SELECT as a default privilege of the schema, so tables and views that it creates later have it too.
- * `adminUrl` is the role that provisions warehouses.
+ * `adminUrl` is the role that provisions warehouses. `hbaInclude` is a file that the server's pg_hba.conf includes.
  */
-export function postgresReaders(adminUrl: string, limits = readerLimits): ReaderServer {
+export function postgresReaders(
+  adminUrl: string,
+  { hbaInclude, limits = readerLimits }: { hbaInclude?: string | undefined; limits?: typeof readerLimits } = {},
+): ReaderServer {
   return {
     define: (client, reader, password) => defineReader(adminUrl, client, reader, password),
     drop: (login) => dropReader(adminUrl, login),
     observe: () => withAdmin(adminUrl, (admin) => observeReaders(admin, limits)),
+    ...(hbaInclude !== undefined && {
+      setNetworks: (all: readonly ReaderNetworks[]) =>
+        withAdmin(adminUrl, (admin) => writeNetworks(admin, hbaInclude, all)),
+    }),
   }
 }
 
