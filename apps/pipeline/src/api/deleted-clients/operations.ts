@@ -18,7 +18,7 @@ export const deletedClientOperations = {
   }),
 
   erase: definePipelineOperation(signatures.erase, async (input) => {
-    const { db, warehouses, files, params, write, request } = input
+    const { db, warehouses, readers, files, params, write, request } = input
     const { code } = await readDeletedClient(params.uid, input)
     const client = params.uid.toLowerCase()
     await eraseBulkData({ db, warehouses, readers, filesDirectory: files.directory }, client)
