@@ -183,10 +183,12 @@ describe('the guard of warehouse readers', () => {
     )
     expect(await create({ networks: [] })).not.toHaveProperty('networks')
     const guard = service.as(await service.identity.person(person.client, [...roles, 'ROLE_MANAGE_FIREWALL_RULE']))
-    expect((await guard.post('/warehouse-readers').send(body({ networks })).expect(422)).body.errors).toEqual([
+    const { body: schema } = await guard.post('/schemas').send(schemaBody()).expect(201)
+    const schemas = [{ id: schema.id }]
+    expect((await guard.post('/warehouse-readers').send(body({ schemas, networks })).expect(422)).body.errors).toEqual([
       { pointer: '/networks', detail: expect.stringMatching(/^Networks can only be restricted on a PostgreSQL server/) },
     ])
-    expect(await create({}, guard)).toMatchObject({ networks: [] })
+    expect(await create({ schemas }, guard)).toMatchObject({ networks: [] })
   })
 })
 
