@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
 import { readConfig } from '../src/config.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
 
