@@ -84,8 +84,7 @@ export async function startClickHouse({
     // Other requests of the administrator do not depend on the users.
     const dependsOnUsers =
       request.headers.authorization !== authorization || /\bsystem\.(users|grants)\b/.test(whole?.toString() ?? '')
-    if (outdated && dependsOnUsers)
-      renewing ??= renew().finally(() => (renewing = undefined))
+    if (outdated && dependsOnUsers) renewing ??= renew().finally(() => (renewing = undefined))
     await renewing
     inHand += 1
     try {

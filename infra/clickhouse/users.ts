@@ -23,7 +23,8 @@ const revoked = new RegExp(`^revoke (.+) from ${name}$`)
 const dropped = /^drop user if exists (.+)$/
 
 /** Whether a statement changes users or their rights. */
-export const isAboutUsers = (statement: string): boolean => /^\s*((create|alter|drop)\s+user|grant|revoke)\b/i.test(statement)
+export const isAboutUsers = (statement: string): boolean =>
+  /^\s*((create|alter|drop)\s+user|grant|revoke)\b/i.test(statement)
 
 /** Returns the users after a statement; undefined for an unknown statement. */
 export function afterStatement(users: Users, statement: string): Users | undefined {

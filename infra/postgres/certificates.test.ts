@@ -23,7 +23,12 @@ describe('a server certificate', () => {
     expect(own.subjectAltName).toBe(
       'DNS:data.example.org, DNS:localhost, IP Address:192.0.2.7, IP Address:2001:DB8:0:0:0:1:0:7',
     )
-    expect([own.checkIssued(issuer), own.verify(issuer.publicKey), issuer.ca, own.ca]).toEqual([true, true, true, false])
+    expect([own.checkIssued(issuer), own.verify(issuer.publicKey), issuer.ca, own.ca]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ])
     expect([own.checkHost('data.example.org'), own.checkHost('example.org')]).toEqual(['data.example.org', undefined])
     expect(isCurrent(server, authority, hosts)).toBe(true)
     expect(isCurrent(server, authority, [...hosts, 'new.example.org'])).toBe(false)
@@ -38,7 +43,9 @@ describe('a server certificate', () => {
     expect(second).not.toEqual(first)
     expect(new X509Certificate(second.certificate).verify(new X509Certificate(authority).publicKey)).toBe(true)
     expect(readFileSync(path('authority'), 'utf8')).toBe(authority)
-    expect([statSync(path('serverKey')).mode & 0o777, statSync(path('authorityKey')).mode & 0o777]).toEqual([0o640, 0o640])
+    expect([statSync(path('serverKey')).mode & 0o777, statSync(path('authorityKey')).mode & 0o777]).toEqual([
+      0o640, 0o640,
+    ])
   })
 
   const check = hasOpenssl ? it : it.skip

@@ -87,7 +87,10 @@ const certificate = ({ issuer, subject, publicKey, signer, extensions }: Content
     der(0xa3, sequence(...extensions)),
   )
   const whole = sequence(content, algorithm, der(0x03, Buffer.from([0]), sign('sha256', content, signer)))
-  const lines = whole.toString('base64').match(/.{1,64}/g)!.join('\n')
+  const lines = whole
+    .toString('base64')
+    .match(/.{1,64}/g)!
+    .join('\n')
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`
 }
 
@@ -95,7 +98,9 @@ const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem
 
 /** The SHA-1 of the key's bits, as RFC 5280 proposes. An uncompressed P-256 point has 65 bytes. */
 const keyId = (key: KeyObject): Buffer =>
-  createHash('sha1').update(key.export({ type: 'spki', format: 'der' }).subarray(-65)).digest()
+  createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }).subarray(-65))
+    .digest()
 
 const alternativeName = (host: string): Buffer =>
   isIP(host) ? der(0x87, addressBytes(host)) : der(0x82, Buffer.from(host, 'ascii'))

@@ -31,7 +31,8 @@ const textOrNone: Setting<string | undefined> = { parse: (given) => given, fallb
 const hostAndPort = (defaultPort: number): Setting<{ host: string; port: number } | undefined> => ({
   fallback: undefined,
   parse(given) {
-    const [, host = '', port = String(defaultPort)] = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(given) ?? []
+    const [, host = '', port = String(defaultPort)] =
+      /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(given) ?? []
     if (host === '' || Number(port) < 1 || Number(port) > 65_535)
       throw new Error(`must be a host or host:port, such as data.example.org:5432, not "${given}"`)
     return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }

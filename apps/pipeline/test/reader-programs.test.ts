@@ -21,7 +21,11 @@ const programs: Record<string, boolean> = {
   psql: missing('psql', '--version'),
   'R (r-cran-rpostgresql)': missing('Rscript', '-e', 'library(RPostgreSQL)'),
   'Python (python3-psycopg)': missing(python, '-c', 'import psycopg'),
-  'pandas (python3-pandas, python3-sqlalchemy, python3-psycopg2)': missing(python, '-c', 'import pandas, sqlalchemy, psycopg2'),
+  'pandas (python3-pandas, python3-sqlalchemy, python3-psycopg2)': missing(
+    python,
+    '-c',
+    'import pandas, sqlalchemy, psycopg2',
+  ),
   'ODBC (unixodbc, odbc-postgresql)': missing('odbcinst', '-q', '-d', '-n', odbcDriver),
 }
 const absent = (name: keyof typeof programs) => programs[name] !== false
@@ -75,9 +79,9 @@ describe('a reader connects with sslmode=verify-full and the returned strings', 
   test('psql', 'and lists and reads tables', async () => {
     expect(await run('psql', [strings.libpq, '-At', '-c', 'select district from cases order by id'])).toBe('Bö\nKenema')
     expect(await run('psql', [strings.libpq, '-At', '-c', '\\d'])).toContain('health|cases')
-    expect(await run('psql', [strings.libpq, '-At', '-c', "\\copy (select * from cases order by id) to stdout csv header"])).toBe(
-      'id,district,rate,day\n1,Bö,1.50,2026-01-02\n2,Kenema,2.25,2026-01-03',
-    )
+    expect(
+      await run('psql', [strings.libpq, '-At', '-c', '\\copy (select * from cases order by id) to stdout csv header']),
+    ).toBe('id,district,rate,day\n1,Bö,1.50,2026-01-02\n2,Kenema,2.25,2026-01-03')
     const tls = 'select ssl from pg_stat_ssl where pid = pg_backend_pid()'
     expect(await run('psql', [strings.libpq, '-At', '-c', tls])).toBe('t')
   })
@@ -114,7 +118,7 @@ print(sqlalchemy.inspect(engine).get_table_names(schema='health'))`
   })
 
   test('ODBC (unixodbc, odbc-postgresql)', 'and reads rows', async () => {
-    const query = "printf 'select district from cases order by id;\\n' | isql -v -b -k \"$READER\""
+    const query = 'printf \'select district from cases order by id;\\n\' | isql -v -b -k "$READER"'
     expect(await run('sh', ['-c', query], { READER: strings.odbc })).toContain('Kenema')
   })
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { WarehouseCredentials } from './registry/warehouse-registry.ts'
+import type { WarehouseCredentials } from './warehouse.ts'
 
 /** What a login of a client's warehouse may read. */
 export interface ReaderDefinition {

@@ -5,8 +5,7 @@ import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.
 import { databaseOf, qualifyName, quotePlace } from '../src/clickhouse/names.ts'
 import { rowsOf } from '../src/clickhouse/protocol/http.ts'
 import type { ReaderServer } from '../src/reader-server.ts'
-import type { WarehouseCredentials } from '../src/registry/warehouse-registry.ts'
-import type { Warehouse } from '../src/warehouse.ts'
+import type { Warehouse, WarehouseCredentials } from '../src/warehouse.ts'
 import { type ClickHouseServer, clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
 import { readersSuite, type ReaderSubject } from './readers-suite.ts'
 

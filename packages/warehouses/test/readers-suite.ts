@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { newReaderLogin, newReaderPassword, type ReaderServer } from '../src/reader-server.ts'
-import type { WarehouseCredentials } from '../src/registry/warehouse-registry.ts'
 import type { ViewDefinition } from '../src/view-store.ts'
-import type { Warehouse } from '../src/warehouse.ts'
+import type { Warehouse, WarehouseCredentials } from '../src/warehouse.ts'
 import { columns, loadAll, never, numbered } from './row-fixtures.ts'
 
 /** An open session of a reader. */
@@ -158,6 +157,6 @@ export function readersSuite(subject: ReaderSubject): void {
       await Promise.all(loops)
       expect([...seen]).toEqual(['100'])
       expect(reading.reads).toBeGreaterThan(100)
-    })
+    }, 1_200_000)
   })
 }

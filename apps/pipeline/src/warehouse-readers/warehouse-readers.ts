@@ -74,9 +74,7 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     const readers = await listReaders(db)
     for (const [kind, { server }] of places)
       await server.setNetworks?.(
-        readers
-          .filter((reader) => reader.provider_schema === kind)
-          .map(({ login, networks }) => ({ login, networks })),
+        readers.filter((reader) => reader.provider_schema === kind).map(({ login, networks }) => ({ login, networks })),
       )
   }
 
@@ -189,7 +187,11 @@ async function defineReader(
   if (!credentials) return
   const { login, expires_at } = reader
   try {
-    await place.server.define(credentials, { login, schemas, active, ...(expires_at && { expires: expires_at }) }, password)
+    await place.server.define(
+      credentials,
+      { login, schemas, active, ...(expires_at && { expires: expires_at }) },
+      password,
+    )
   } catch (error) {
     if (!isUnavailable(error)) throw error
     throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', 'The warehouse cannot be reached. Try again later.', {

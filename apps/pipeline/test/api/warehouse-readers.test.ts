@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, type NewWarehouseReader, type Role } from '@sluice/contracts'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 import { until } from '@sluice/testing/wait-until'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
@@ -19,7 +20,11 @@ let health: string
 let finance: string
 beforeAll(async () => {
   service = await startService()
-  ;({ person, owner, schemas: [health, finance] } = await newOrganisation())
+  ;({
+    person,
+    owner,
+    schemas: [health, finance],
+  } = await newOrganisation())
 })
 afterAll(() => service?.stop())
 
@@ -66,7 +71,11 @@ describe('a warehouse reader', () => {
       createdBy: person.username,
       schemas: [{ id: health, schemaName: 'health' }],
       readerStatus: 'ACTIVE',
-      connection: { host: '127.0.0.1', sslMode: 'verify-full', user: expect.stringMatching(/^c_[a-f0-9]+_r_[a-f0-9]{16}$/) },
+      connection: {
+        host: '127.0.0.1',
+        sslMode: 'verify-full',
+        user: expect.stringMatching(/^c_[a-f0-9]+_r_[a-f0-9]{16}$/),
+      },
     })
     const { host, port, database, user } = rest.connection
     const place = `${host}:${port}/${database}`
@@ -129,7 +138,10 @@ describe('a warehouse reader', () => {
 
   it('loses a schema that is deleted, and is deleted with its last schema', async () => {
     const { body: doomed } = await owner.post('/schemas').send(schemaBody()).expect(201)
-    const [both, only] = [await create({ schemas: [{ id: health }, { id: doomed.id }] }), await create({ schemas: [{ id: doomed.id }] })]
+    const [both, only] = [
+      await create({ schemas: [{ id: health }, { id: doomed.id }] }),
+      await create({ schemas: [{ id: doomed.id }] }),
+    ]
     const sessions = [await connect(both), await connect(only)]
     await owner.delete(`/schemas/${doomed.id}`).expect(204)
     for (const session of sessions) expect(await outcome(session.query('select 1'))).not.toBe('done')
@@ -139,9 +151,9 @@ describe('a warehouse reader', () => {
     })
     await owner.get(`/warehouse-readers/${only.id}`).expect(404)
     expect(await outcome(connect(only))).toBe('28P01')
-    const { rows } = await sql<{ operation: string }>`select operation from audit where object = ${only.id} order by id`.execute(
-      service.stack.db,
-    )
+    const { rows } = await sql<{
+      operation: string
+    }>`select operation from audit where object = ${only.id} order by id`.execute(service.stack.db)
     expect(rows.map(({ operation }) => operation)).toEqual(['warehouseReaders.create', 'schemas.delete'])
   })
 })
@@ -161,14 +173,22 @@ describe('the guard of warehouse readers', () => {
 
   it('hides schemas that are not shared with the caller, who can neither use them nor rotate their readers', async () => {
     const access = { publicAccess: 'NONE', userAccess: [], userGroupAccess: [] }
-    const { body: secret } = await owner.post('/schemas').send(schemaBody({ description: 'Secret', access })).expect(201)
+    const { body: secret } = await owner
+      .post('/schemas')
+      .send(schemaBody({ description: 'Secret', access }))
+      .expect(201)
     const made = await create({ schemas: [{ id: health }, { id: secret.id }] })
     const other = service.as(await service.identity.person(person.client, [...roles]))
     const { body: seen } = await other.get(`/warehouse-readers/${made.id}`).expect(200)
     expect(seen.schemas[1]).toEqual({ id: secret.id, name: secret.name, schemaName: secret.schemaName })
-    expect((await other.post('/warehouse-readers').send(body({ schemas: [{ id: secret.id }] })).expect(422)).body.errors).toEqual([
-      { pointer: '/schemas/0/id', detail: `No schema that you may see has the id ${secret.id}.` },
-    ])
+    expect(
+      (
+        await other
+          .post('/warehouse-readers')
+          .send(body({ schemas: [{ id: secret.id }] }))
+          .expect(422)
+      ).body.errors,
+    ).toEqual([{ pointer: '/schemas/0/id', detail: `No schema that you may see has the id ${secret.id}.` }])
     await other.post(`/warehouse-readers/${made.id}/rotate`).expect(403)
     const stranger = (await newOrganisation()).owner
     await stranger.get(`/warehouse-readers/${made.id}`).expect(404)
@@ -186,7 +206,10 @@ describe('the guard of warehouse readers', () => {
     const { body: schema } = await guard.post('/schemas').send(schemaBody()).expect(201)
     const schemas = [{ id: schema.id }]
     expect((await guard.post('/warehouse-readers').send(body({ schemas, networks })).expect(422)).body.errors).toEqual([
-      { pointer: '/networks', detail: expect.stringMatching(/^Networks can only be restricted on a PostgreSQL server/) },
+      {
+        pointer: '/networks',
+        detail: expect.stringMatching(/^Networks can only be restricted on a PostgreSQL server/),
+      },
     ])
     expect(await create({ schemas }, guard)).toMatchObject({ networks: [] })
   })
@@ -196,12 +219,38 @@ describe('bad input for a warehouse reader', () => {
   it.each<[string, () => object, number, object]>([
     ['no schemas', () => ({ schemas: [] }), 400, { pointer: '/schemas' }],
     ['an unknown schema', () => ({ schemas: [{ id: randomUUID() }] }), 422, { pointer: '/schemas/0/id' }],
-    ['a schema twice', () => ({ schemas: [{ id: health }, { id: health }] }), 422, { pointer: '/schemas/1', detail: 'This schema is in the list twice. Remove one of them.' }],
-    ['an expiry in the past', () => ({ expires: '2020-01-01T00:00:00Z' }), 422, { pointer: '/expires', detail: 'This time is in the past. Choose a later time, or delete the reader to end it now.' }],
+    [
+      'a schema twice',
+      () => ({ schemas: [{ id: health }, { id: health }] }),
+      422,
+      { pointer: '/schemas/1', detail: 'This schema is in the list twice. Remove one of them.' },
+    ],
+    [
+      'an expiry in the past',
+      () => ({ expires: '2020-01-01T00:00:00Z' }),
+      422,
+      {
+        pointer: '/expires',
+        detail: 'This time is in the past. Choose a later time, or delete the reader to end it now.',
+      },
+    ],
     ['an expiry that is no time', () => ({ expires: 'tomorrow' }), 400, { pointer: '/expires' }],
     ['a network without a prefix', () => ({ networks: ['192.0.2.1'] }), 400, { pointer: '/networks/0' }],
-    ['a network with host bits', () => ({ networks: ['10.0.0.0/8', '192.0.2.1/24'] }), 422, { pointer: '/networks/1', detail: '"192.0.2.1/24" has address bits behind its prefix. For the single address, write 192.0.2.1/32.' }],
-    ['a rule of pg_hba as network', () => ({ networks: ['0.0.0.0/0 trust\nhost all all 0.0.0.0/0'] }), 400, { pointer: '/networks/0' }],
+    [
+      'a network with host bits',
+      () => ({ networks: ['10.0.0.0/8', '192.0.2.1/24'] }),
+      422,
+      {
+        pointer: '/networks/1',
+        detail: '"192.0.2.1/24" has address bits behind its prefix. For the single address, write 192.0.2.1/32.',
+      },
+    ],
+    [
+      'a rule of pg_hba as network',
+      () => ({ networks: ['0.0.0.0/0 trust\nhost all all 0.0.0.0/0'] }),
+      400,
+      { pointer: '/networks/0' },
+    ],
     ['a name of two lines', () => ({ name: 'a\nb' }), 400, { pointer: '/name' }],
     ['an empty name', () => ({ name: ' ' }), 400, { pointer: '/name' }],
     ['an unknown field', () => ({ colour: 'red' }), 400, { pointer: '/colour' }],
@@ -213,11 +262,26 @@ describe('bad input for a warehouse reader', () => {
 
   it('is refused for a name in use, for a schema without a warehouse, and for schemas of two warehouses', async () => {
     const made = await create()
-    expect((await owner.post('/warehouse-readers').send(body({ name: made.name })).expect(409)).body.errors).toEqual([
-      { pointer: '/name', detail: 'Another warehouse reader has this name.' },
-    ])
-    const { body: none } = await owner.post('/schemas').send(schemaBody({ providerSchema: 'NA' })).expect(201)
-    expect((await owner.post('/warehouse-readers').send(body({ schemas: [{ id: none.id }] })).expect(422)).body.errors).toEqual([
+    expect(
+      (
+        await owner
+          .post('/warehouse-readers')
+          .send(body({ name: made.name }))
+          .expect(409)
+      ).body.errors,
+    ).toEqual([{ pointer: '/name', detail: 'Another warehouse reader has this name.' }])
+    const { body: none } = await owner
+      .post('/schemas')
+      .send(schemaBody({ providerSchema: 'NA' }))
+      .expect(201)
+    expect(
+      (
+        await owner
+          .post('/warehouse-readers')
+          .send(body({ schemas: [{ id: none.id }] }))
+          .expect(422)
+      ).body.errors,
+    ).toEqual([
       {
         pointer: '/schemas',
         detail: 'Warehouse readers are available for schemas in PostgreSQL and ClickHouse. This schema is in none.',
@@ -225,20 +289,33 @@ describe('bad input for a warehouse reader', () => {
     ])
     const both = body({ schemas: [{ id: health }, { id: none.id }] })
     expect((await owner.post('/warehouse-readers').send(both).expect(422)).body.errors[0].pointer).toBe('/schemas/1')
-    expect((await owner.put(`/schemas/${health}`).send(schemaBody({ schemaName: 'health', providerSchema: 'NA' })).expect(422)).body.errors[0].pointer).toBe('/providerSchema')
+    expect(
+      (
+        await owner
+          .put(`/schemas/${health}`)
+          .send(schemaBody({ schemaName: 'health', providerSchema: 'NA' }))
+          .expect(422)
+      ).body.errors[0].pointer,
+    ).toBe('/providerSchema')
   })
 
   it('is refused beyond twenty readers of an organisation', async () => {
     const { owner: many, client, schemas } = await newOrganisation()
-    const { key } = await service.stack.db.selectFrom('warehouses').select('key').where('client', '=', client.id).executeTakeFirstOrThrow()
+    const { key } = await service.stack.db
+      .selectFrom('warehouses')
+      .select('key')
+      .where('client', '=', client.id)
+      .executeTakeFirstOrThrow()
     await sql`insert into warehouse_readers (client, name, provider_schema, login, schema_ids)
-      select ${client.id}, 'r' || n, 'SQL_DATABASE_D', 'c_' || ${key}::text || '_r_' || lpad(to_hex(n), 16, '0'), '[1]'
+      select ${client.id}, 'r' || n, ${warehouseTypes.postgres}, 'c_' || ${key}::text || '_r_' || lpad(to_hex(n), 16, '0'), '[1]'
       from generate_series(1, 19) n`.execute(service.stack.db)
     const attempts = await Promise.all(
       [1, 2, 3].map(() => many.post('/warehouse-readers').send(body({ schemas: [{ id: schemas[0] }] }))),
     )
     expect(attempts.map(({ status }) => status).toSorted()).toEqual([201, 422, 422])
-    expect(attempts.find(({ status }) => status === 422)!.body.detail).toMatch(/has 20 warehouse readers, which is the maximum/)
+    expect(attempts.find(({ status }) => status === 422)!.body.detail).toMatch(
+      /has 20 warehouse readers, which is the maximum/,
+    )
     await service.stack.db.deleteFrom('warehouse_readers').where('client', '=', client.id).execute()
   })
 })
@@ -265,7 +342,10 @@ describe('beside a worker, a warehouse reader', () => {
     const { body: expired } = await owner.get(`/warehouse-readers/${made.id}`).expect(200)
     expect(expired.readerStatus).toBe('EXPIRED')
     expect(Date.now() - Date.parse(expired.lastUsed)).toBeLessThan(60_000)
-    const { body: renamed } = await owner.put(`/warehouse-readers/${made.id}`).send({ ...expired, name: `${made.name} 2` }).expect(200)
+    const { body: renamed } = await owner
+      .put(`/warehouse-readers/${made.id}`)
+      .send({ ...expired, name: `${made.name} 2` })
+      .expect(200)
     expect(renamed.readerStatus).toBe('EXPIRED')
     await owner.put(`/warehouse-readers/${made.id}`).send(body()).expect(200)
     expect(await outcome(connect(made))).toBe('done')
@@ -275,10 +355,13 @@ describe('beside a worker, a warehouse reader', () => {
     const { client, person: boss, owner: by, schemas } = await newOrganisation(['ROLE_SUPER_ADMIN'])
     const made = await create({ schemas: [{ id: schemas[0] }] }, by)
     const update = (changes: object) =>
-      serviceClient({ baseUrl: service.identity.url, token: () => boss.token }).call(identityOperations.clients.update, {
-        params: { uid: client.id },
-        body: { ...client, ...changes },
-      })
+      serviceClient({ baseUrl: service.identity.url, token: () => boss.token }).call(
+        identityOperations.clients.update,
+        {
+          params: { uid: client.id },
+          body: { ...client, ...changes },
+        },
+      )
     await using session = await connect(made)
     await update({ pipelinesEnabled: false })
     expect(await endOf(session)).toBeLessThan(10_000)

@@ -7,11 +7,11 @@ import {
   type ReaderServer,
   type ReaderState,
 } from '../reader-server.ts'
-import type { WarehouseCredentials } from '../registry/warehouse-registry.ts'
 import { clickhouseAccess, limitsOf } from './clickhouse-settings.ts'
 import { databaseOf, formatLiteral, quoteIdentifier } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { executeStatement, rowsOf, type ServerAccess } from './protocol/http.ts'
+import type { WarehouseCredentials } from '../warehouse.ts'
 
 /**
  * The readers of a ClickHouse server: users who may select from the databases of their schemas. Statements for tables that do not exist
@@ -44,7 +44,10 @@ async function defineReader(
   const identified = (secret: string) => `identified with sha256_password by ${formatLiteral(secret)}`
   await executeStatement(service, `create user if not exists ${user} ${identified(password ?? newReaderPassword())}`)
   const given = password === undefined ? '' : ` ${identified(password)}`
-  await executeStatement(service, `alter user ${user}${given} host ${active ? 'any' : 'none'} settings ${readerSettings}`)
+  await executeStatement(
+    service,
+    `alter user ${user}${given} host ${active ? 'any' : 'none'} settings ${readerSettings}`,
+  )
   const wanted = new Set(active ? schemas.map((schema) => databaseOf({ key, schema })) : [])
   const held = await findGrants(service, login)
   for (const database of wanted)

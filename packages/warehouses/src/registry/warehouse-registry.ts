@@ -3,16 +3,9 @@ import type { Redaction } from '@sluice/process'
 import type { WarehouseKind } from '../warehouse-kinds.ts'
 import type { RedshiftSettings } from '../redshift/redshift-settings.ts'
 import type { ReaderServer } from '../reader-server.ts'
-import type { Warehouse } from '../warehouse.ts'
+import type { Warehouse, WarehouseCredentials } from '../warehouse.ts'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-
-/** A client's name in its warehouses, and the secrets from which its passwords there are derived. */
-export interface WarehouseCredentials {
-  key: string
-  loadPassword: string
-  readPassword: string
-}
 
 /** A kind of warehouse other than PostgreSQL that an operator has configured. */
 export interface WarehouseDriver {

@@ -9,7 +9,7 @@ import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-k
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { detachReaders } from '../warehouse-readers/write.ts'
+import { detachReaders } from '../../warehouse-readers/detach-readers.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
 import { translateDatabaseError } from '../../problems/translate-errors.ts'
@@ -20,7 +20,9 @@ const abandonsTables = (from: string, to: string): boolean => from !== to && fro
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
   const { rows } = await sql`select from data_pipelines where schema_id = ${schema}
     union all select from views where schema_id = ${schema}
-    union all select from warehouse_readers where schema_ids @> jsonb_build_array(${schema}::bigint) limit 1`.execute(trx)
+    union all select from warehouse_readers where schema_ids @> jsonb_build_array(${schema}::bigint) limit 1`.execute(
+    trx,
+  )
   return rows.length > 0
 }
 

@@ -49,7 +49,12 @@ export async function presentReaders(rows: WarehouseReaderRow[], context: Reques
       ...(seesNetworks && { networks: row.networks }),
       readerStatus: statusOf(row),
       ...(row.last_used_at && { lastUsed: row.last_used_at.toISOString() }),
-      connection: connectionOf(row, warehouse?.key ?? '', read.map(({ schemaName }) => schemaName), readers),
+      connection: connectionOf(
+        row,
+        warehouse?.key ?? '',
+        read.map(({ schemaName }) => schemaName),
+        readers,
+      ),
     }
   })
 }

@@ -9,7 +9,7 @@ import type { DB } from '../../database.ts'
 import type { WarehouseReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { networkProblem } from './networks.ts'
+import { networkProblem } from '../../warehouse-readers/networks.ts'
 import { type WarehouseReaderRow, presentReaders, warehouseReaderRecords } from './records.ts'
 
 /** Readers of one client. Each can have ten connections to a server that the loads of all clients share. */
@@ -111,7 +111,11 @@ function placeOf(readers: WarehouseReaders, kind: WarehouseKind) {
 }
 
 /** Returns the stored networks if the body has none. Only holders of the role for firewall rules can change them. */
-function chooseNetworks(body: WarehouseReaderBody, current: WarehouseReaderRow | undefined, { roles }: Caller): string[] {
+function chooseNetworks(
+  body: WarehouseReaderBody,
+  current: WarehouseReaderRow | undefined,
+  { roles }: Caller,
+): string[] {
   const stored = current?.networks ?? []
   const { networks = stored } = body
   const isSame = networks.length === stored.length && networks.every((network) => stored.includes(network))
@@ -124,7 +128,10 @@ function chooseExpiry({ expires }: WarehouseReaderBody, current: WarehouseReader
   if (expires === undefined) return null
   const time = new Date(expires)
   if (time.getTime() <= Date.now() && time.getTime() !== current?.expires_at?.getTime())
-    throw problems.refused('/expires', 'This time is in the past. Choose a later time, or delete the reader to end it now.')
+    throw problems.refused(
+      '/expires',
+      'This time is in the past. Choose a later time, or delete the reader to end it now.',
+    )
   return time
 }
 
@@ -135,16 +142,16 @@ async function assertBelowLimit(trx: Transaction<DB>, client: string): Promise<v
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('client', '=', client)
     .executeTakeFirstOrThrow()
-  if (Number(count) >= maxReaders)
+  if (count >= maxReaders)
     throw problems.refused(
       '/',
-      `Your organisation has ${maxReaders} warehouse readers, which is the maximum. Delete one that nobody uses.`,
+      `Your organisation has ${maxReaders} warehouse readers, which is the maximum. Delete one that is not used.`,
     )
 }
 
 type ReaderRequest<Path extends string, Body = undefined> = OperationInput<PipelineContext, Path, undefined, Body>
 
-/** Creates the login after the row is committed. If that fails, the row is deleted again, because nobody knows the password. */
+/** Creates the login after the row is committed. If that fails, the row is deleted again, because the caller never gets the password. */
 export async function createReader(
   input: ReaderRequest<'/warehouse-readers', WarehouseReaderBody>,
 ): Promise<JsonResponse<NewWarehouseReader>> {
@@ -237,33 +244,4 @@ async function answerWithPassword(
   const { headers } = await warehouseReaderRecords.answer(row, input)
   const connection = reader!.connection as Parameters<typeof connectionStrings>[0]
   return new JsonResponse({ ...reader!, password, connectionStrings: connectionStrings(connection, password) }, headers)
-}
-
-/**
- * Takes a schema from all readers, in the transaction that deletes it. Returns the readers that lost their last schema, which are
- * deleted; the others are pending until the warehouse has the change.
- */
-export async function detachReaders(trx: Transaction<DB>, schema: { id: number; client: string }) {
-  const affected = await trx
-    .selectFrom('warehouse_readers')
-    .selectAll()
-    .where('client', '=', schema.client)
-    .where(sql<boolean>`schema_ids @> ${JSON.stringify([schema.id])}::jsonb`)
-    .orderBy('id')
-    .forUpdate()
-    .$castTo<WarehouseReaderRow>()
-    .execute()
-  const [ended, kept]: [WarehouseReaderRow[], WarehouseReaderRow[]] = [[], []]
-  for (const reader of affected) {
-    const schema_ids = reader.schema_ids.filter((id) => id !== schema.id)
-    if (schema_ids.length === 0) {
-      await trx.deleteFrom('warehouse_readers').where('id', '=', reader.id).execute()
-      ended.push(reader)
-      continue
-    }
-    const change = { schema_ids: JSON.stringify(schema_ids), pending: true, version: sql<number>`version + 1` }
-    await trx.updateTable('warehouse_readers').set(change).where('id', '=', reader.id).execute()
-    kept.push(reader)
-  }
-  return { ended, kept }
 }

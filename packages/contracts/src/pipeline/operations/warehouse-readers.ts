@@ -1,11 +1,6 @@
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
-import {
-  NewWarehouseReader,
-  WarehouseCertificate,
-  WarehouseReader,
-  WarehouseReaderBody,
-} from '../warehouse-reader.ts'
+import { NewWarehouseReader, WarehouseCertificate, WarehouseReader, WarehouseReaderBody } from '../warehouse-reader.ts'
 
 const readerResource = {
   noun: 'warehouse reader',

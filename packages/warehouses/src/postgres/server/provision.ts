@@ -115,7 +115,12 @@ export async function ensureRole(admin: Client, role: string, attributes: string
 }
 
 /** Replaces the role's own settings. Skips settings that the server does not have or that the administrator may not change. */
-export async function applySettings(admin: Client, role: string, settings: RoleSettings, database: string): Promise<void> {
+export async function applySettings(
+  admin: Client,
+  role: string,
+  settings: RoleSettings,
+  database: string,
+): Promise<void> {
   await admin.query(`alter role ${role} reset all`)
   await admin.query(`alter role ${role} in database ${database} reset all`)
   for (const [name, value] of Object.entries(settings)) {

@@ -84,7 +84,7 @@ describe('the networks of readers, on a server that Sluice runs', () => {
     const admin = { user: 'warehouse', password: 'warehouse' }
     const load = { user: `c_${client.key}_load`, password: client.loadPassword }
     const superuser = { user: 'postgres', password: 'public-server' }
-    const rules = `${await readFile(server.rulesFile, 'utf8')}`
+    const rules = await readFile(server.rulesFile, 'utf8')
     expect(rules).toContain('reject')
     // The default rules of the cluster are about 127.0.0.1/32; PostgreSQL reports a missing rule like a rejection.
     for (const login of [admin, load, superuser]) {

@@ -1,12 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { readersSuite, type ReaderSubject } from '../../../test/readers-suite.ts'
 import { columns, loadAll, never, numbered } from '../../../test/row-fixtures.ts'
-import { connected, connectedAs, scratchServer, type ScratchServer, superuserUrl, word } from '../../../test/scratch-warehouse.ts'
+import {
+  connected,
+  connectedAs,
+  scratchServer,
+  type ScratchServer,
+  superuserUrl,
+  word,
+} from '../../../test/scratch-warehouse.ts'
 import { newReaderLogin, newReaderPassword, readerLimits } from '../../reader-server.ts'
-import type { WarehouseCredentials } from '../../registry/warehouse-registry.ts'
-import type { Warehouse } from '../../warehouse.ts'
+import type { Warehouse, WarehouseCredentials } from '../../warehouse.ts'
 import { qualifyName } from '../names.ts'
 import type { WarehouseAccess } from '../postgres-connections.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
@@ -48,7 +54,8 @@ describe('the readers of a PostgreSQL server', () => {
     await readers().define(own.client, { login, schemas, active: true }, password)
     return { login, password }
   }
-  const codeOf = (attempt: Promise<unknown>) => attempt.then(() => 'done').catch((error: { code: string }) => error.code)
+  const codeOf = (attempt: Promise<unknown>) =>
+    attempt.then(() => 'done').catch((error: { code: string }) => error.code)
 
   const subject: ReaderSubject = {
     get warehouse() {
@@ -66,7 +73,8 @@ describe('the readers of a PostgreSQL server', () => {
     async connect(login, password) {
       const session = await connect(login, password)
       return {
-        read: async (query) => (await session.query<unknown[]>({ text: query, rowMode: 'array' })).rows.map(([first]) => first),
+        read: async (query) =>
+          (await session.query<unknown[]>({ text: query, rowMode: 'array' })).rows.map(([first]) => first),
         [Symbol.asyncDispose]: () => session.end(),
       }
     },
@@ -191,7 +199,12 @@ describe('the readers of a PostgreSQL server', () => {
     await expect(newReader(['moved'])).rejects.toMatchObject({ code: 'SCHEMA_MISSING' })
     await own.warehouse.catalog.ensureSchema('moved')
     const [source, target] = [await newReader(['health']), await newReader(['moved'])]
-    const view = { id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff', name: 'wandering', query: 'select 7 as seven', materialized: false }
+    const view = {
+      id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+      name: 'wandering',
+      query: 'select 7 as seven',
+      materialized: false,
+    }
     for (const schema of ['health', 'moved'])
       await own.warehouse.views.define({ ...view, schema }, { seconds: 20 }, never)
     await using superuser = await connected(superuserUrl(own.access.database))
@@ -220,7 +233,9 @@ describe('the readers of a PostgreSQL server', () => {
     const strict = { ...readerLimits, statementSeconds: 1, idleInTransactionSeconds: 1, graceSeconds: 0 }
     const open = async (): Promise<Client> => {
       const session = await connect(login, password)
-      await session.query(`set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set transaction_timeout = 0`)
+      await session.query(
+        `set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set transaction_timeout = 0`,
+      )
       return session
     }
     const [idle, busy, calm] = [await open(), await open(), await open()]

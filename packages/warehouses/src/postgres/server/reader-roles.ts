@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
 import {
@@ -10,13 +11,11 @@ import {
   type ReaderServer,
   type ReaderState,
 } from '../../reader-server.ts'
-import type { WarehouseCredentials } from '../../registry/warehouse-registry.ts'
-import { busyProblem } from '../../warehouse.ts'
+import { busyProblem, type WarehouseCredentials } from '../../warehouse.ts'
 import { checkSchemaName } from '../names.ts'
 import { loadPool, withClient } from '../postgres-connections.ts'
 import { warehouseProblem } from '../problems.ts'
 import { adminClient, endAdmin } from './prepare-server.ts'
-import { writeNetworks } from './reader-networks.ts'
 import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
 import { readerSettings } from './role-settings.ts'
 
@@ -249,6 +248,50 @@ async function observeReaders(admin: Client, limits: typeof readerLimits): Promi
   )
   return rows
 }
+
+/**
+ * Writes the rules for readers into the file that pg_hba.conf includes before its own rules, and reloads the server's configuration.
+ * Does nothing if the file already has these rules. `prepareWarehouseServer` lets the administrator reload.
+ */
+async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
+  const rules = formatRules(all)
+  if ((await readFile(file, 'utf8').catch(() => '')) === rules) return
+  // A rename, so that the server never reads half a file.
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  await writeFile(draft, rules, { mode: 0o644 })
+  await rename(draft, file)
+  await admin.query('select pg_reload_conf()')
+}
+
+/**
+ * Returns rules for the logins of readers, and for no other role. The first matching rule decides. Readers connect with TLS, except from
+ * the server's own machine.
+ */
+function formatRules(all: readonly ReaderNetworks[]): string {
+  const restricted = all.filter(({ networks }) => networks.length > 0)
+  const any = `"/${readerLoginPattern}"`
+  return [
+    '# Sluice replaces this file when a warehouse reader changes.',
+    ...restricted
+      .toSorted((one, other) => (one.login < other.login ? -1 : 1))
+      .flatMap(({ login, networks }) => [
+        ...networks.map((network) =>
+          allow(isLocal(network) ? 'host' : 'hostssl', `c_${keyOfReader(login)}`, login, network),
+        ),
+        `host all ${login} all reject`,
+      ]),
+    allow('hostssl', 'all', any, 'all'),
+    allow('host', 'all', any, '127.0.0.1/32'),
+    allow('host', 'all', any, '::1/128'),
+    `host all ${any} all reject`,
+    '',
+  ].join('\n')
+}
+
+const allow = (type: string, database: string, user: string, network: string): string =>
+  `${type} ${database} ${user} ${network} scram-sha-256`
+
+const isLocal = (network: string): boolean => network.startsWith('127.') || network === '::1/128'
 
 const lockReaders = (admin: Client, key: string): Promise<unknown> =>
   admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])

@@ -1,10 +1,16 @@
 import { expect, it } from '@jest/globals'
 import { networkProblem } from './networks.ts'
 
-it.each(['192.0.2.0/24', '0.0.0.0/0', '192.0.2.7/32', '10.128.0.0/9', '::/0', '2001:db8::/32', '2001:db8::1/128', 'fe80::/10'])(
-  'accepts the network %s',
-  (network) => expect(networkProblem(network)).toBeUndefined(),
-)
+it.each([
+  '192.0.2.0/24',
+  '0.0.0.0/0',
+  '192.0.2.7/32',
+  '10.128.0.0/9',
+  '::/0',
+  '2001:db8::/32',
+  '2001:db8::1/128',
+  'fe80::/10',
+])('accepts the network %s', (network) => expect(networkProblem(network)).toBeUndefined())
 
 it.each([
   ['192.0.2.1/24', /For the single address, write 192\.0\.2\.1\/32\.$/],
