@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Databases } from './databases.ts'
 import type { Secrets } from './secrets.ts'
-import { certificateFiles } from '../postgres/certificate-files.ts'
+import { certificateFiles } from '../postgres/certificates.ts'
 import { certificatesFolder, loopbackOf, type Settings } from './settings.ts'
 
 /** Memory settings of Node and the C library, the same as in the images (infra/images/Dockerfile). */
@@ -19,7 +19,7 @@ const readerSettings = (settings: Settings, databases: Databases): NodeJS.Proces
   const { host, port = new URL(databases.warehouse).port } = settings.warehouseAddress
   return {
     WAREHOUSE_PUBLIC_ADDRESS: `${host.includes(':') ? `[${host}]` : host}:${port}`,
-    WAREHOUSE_CERTIFICATE_FILE: join(certificatesFolder(settings), certificateFiles.authority),
+    WAREHOUSE_PUBLIC_CERTIFICATE_FILE: join(certificatesFolder(settings), certificateFiles.authority),
   }
 }
 

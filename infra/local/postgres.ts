@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
-import { ensureCertificates } from '../postgres/certificate-files.ts'
+import { ensureCertificates } from '../postgres/certificates.ts'
 import { rotate } from './rotate-logs.ts'
 import type { Secrets } from './secrets.ts'
 import { certificatesFolder, logFile, type Settings } from './settings.ts'

@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { certificateFiles, ensureCertificates } from './certificate-files.ts'
-import { isCurrent, makeAuthority, makeServerIdentity } from './certificates.ts'
+import { certificateFiles, ensureCertificates, isCurrent, makeAuthority, makeServerIdentity } from './certificates.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-certificates-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -61,7 +61,7 @@ await main(async () => {
     identity,
     warehouses,
     readers,
-    readerCertificate: config.WAREHOUSE_CERTIFICATE,
+    readerCertificate: config.WAREHOUSE_PUBLIC_CERTIFICATE,
     queue,
     sources: createConnectorRegistry({
       filesDirectory: config.FILES_DIRECTORY,

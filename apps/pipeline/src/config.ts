@@ -43,7 +43,7 @@ const certificateSetting: Setting<string | undefined> = {
   fallback: undefined,
   parse(given) {
     if (!/^-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----$/.test(given))
-      throw new Error('must be certificates in PEM format; WAREHOUSE_CERTIFICATE_FILE can name a file')
+      throw new Error('must be certificates in PEM format; WAREHOUSE_PUBLIC_CERTIFICATE_FILE can name a file')
     return `${given}\n`
   },
 }
@@ -94,7 +94,7 @@ const settingShape = {
   /** The address at which readers reach the server of WAREHOUSE_DATABASE_URL, or its replica: `host` or `host:port`. */
   WAREHOUSE_PUBLIC_ADDRESS: hostAndPort(5432),
   /** The certificates of the authority that signed the server's certificate, in PEM format. Readers then use verify-full. */
-  WAREHOUSE_CERTIFICATE: certificateSetting,
+  WAREHOUSE_PUBLIC_CERTIFICATE: certificateSetting,
   /** A file that the server's pg_hba.conf includes before its own rules. Sluice writes the networks of readers into it. */
   WAREHOUSE_HBA_INCLUDE: textOrNone,
   /**

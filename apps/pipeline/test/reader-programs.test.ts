@@ -52,7 +52,7 @@ describe('a reader connects with sslmode=verify-full and the returned strings', 
     const settings = {
       WAREHOUSE_DATABASE_URL: server.adminUrl,
       WAREHOUSE_PUBLIC_ADDRESS: { host: 'localhost', port: server.port },
-      WAREHOUSE_CERTIFICATE: server.certificate,
+      WAREHOUSE_PUBLIC_CERTIFICATE: server.certificate,
     }
     const [place] = readerPlaces(settings).values()
     const user = newReaderLogin(client.key)

@@ -49,7 +49,7 @@ describe('the address of readers', () => {
     expect(placesOf({ ...remote, WAREHOUSE_PUBLIC_ADDRESS: 'data.example.org' })).toEqual([
       [warehouseTypes.postgres, 'data.example.org 5432', 'require'],
     ])
-    const settings = { WAREHOUSE_PUBLIC_ADDRESS: '[2001:db8::7]:6000', WAREHOUSE_CERTIFICATE: certificate }
+    const settings = { WAREHOUSE_PUBLIC_ADDRESS: '[2001:db8::7]:6000', WAREHOUSE_PUBLIC_CERTIFICATE: certificate }
     expect(placesOf(settings)).toEqual([[warehouseTypes.postgres, '2001:db8::7 6000', 'verify-full']])
   })
 
@@ -66,7 +66,7 @@ describe('the address of readers', () => {
     ['WAREHOUSE_PUBLIC_ADDRESS', 'https://data.example.org', 'must be a host or host:port'],
     ['WAREHOUSE_PUBLIC_ADDRESS', 'data.example.org:99999', 'must be a host or host:port'],
     ['WAREHOUSE_PUBLIC_ADDRESS', '2001:db8::7', 'must be a host or host:port'],
-    ['WAREHOUSE_CERTIFICATE', '/etc/ssl/ca.pem', 'WAREHOUSE_CERTIFICATE_FILE can name a file'],
+    ['WAREHOUSE_PUBLIC_CERTIFICATE', '/etc/ssl/ca.pem', 'WAREHOUSE_PUBLIC_CERTIFICATE_FILE can name a file'],
     ['CLICKHOUSE_PUBLIC_URL', 'data.example.org', 'must be a URL'],
   ])('must not be %s=%s', (name, given, problem) => {
     expect(() => readConfig({ ...environment, [name]: given })).toThrow(problem)

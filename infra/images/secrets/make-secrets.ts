@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { certificateFiles, ensureCertificates } from '../../postgres/certificate-files.ts'
+import { certificateFiles, ensureCertificates } from '../../postgres/certificates.ts'
 import { readers, secrets, type Secret } from './catalogue.ts'
 import { assertFolder, createWhole, fillPlace, readPlace } from './secret-files.ts'
 

@@ -23,7 +23,7 @@ export interface ReaderPlace {
 interface PlaceSettings {
   WAREHOUSE_DATABASE_URL: string
   WAREHOUSE_PUBLIC_ADDRESS?: { host: string; port: number } | undefined
-  WAREHOUSE_CERTIFICATE?: string | undefined
+  WAREHOUSE_PUBLIC_CERTIFICATE?: string | undefined
   WAREHOUSE_HBA_INCLUDE?: string | undefined
   CLICKHOUSE_URL?: string | undefined
   CLICKHOUSE_PUBLIC_URL?: string | undefined
@@ -40,7 +40,7 @@ export function readerPlaces(
 }
 
 function postgresPlace(settings: PlaceSettings): ReaderPlace {
-  const { WAREHOUSE_DATABASE_URL: adminUrl, WAREHOUSE_CERTIFICATE, WAREHOUSE_HBA_INCLUDE } = settings
+  const { WAREHOUSE_DATABASE_URL: adminUrl, WAREHOUSE_PUBLIC_CERTIFICATE, WAREHOUSE_HBA_INCLUDE } = settings
   const local = loopbackAddress(adminUrl, 5432)
   const address = settings.WAREHOUSE_PUBLIC_ADDRESS ?? local
   const isLocal = address !== undefined && isLoopback(address.host)
@@ -48,7 +48,7 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
     server: postgresReaders(adminUrl, { hbaInclude: WAREHOUSE_HBA_INCLUDE }),
     address,
     addressSetting: 'WAREHOUSE_PUBLIC_ADDRESS',
-    sslMode: WAREHOUSE_CERTIFICATE !== undefined ? 'verify-full' : isLocal ? 'prefer' : 'require',
+    sslMode: WAREHOUSE_PUBLIC_CERTIFICATE !== undefined ? 'verify-full' : isLocal ? 'prefer' : 'require',
     database: (key) => `c_${key}`,
     connectionStrings({ host, port, database, user, sslMode }, password) {
       const place = `${urlHost(host)}:${port}/${database}`

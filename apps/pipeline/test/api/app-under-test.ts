@@ -36,7 +36,7 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
     SERVICE_SECRET: identity.serviceSecret,
     // Databases beside this test are read from; others inside the network are not.
     OUTGOING_ALLOWED: '127.0.0.1',
-    WAREHOUSE_CERTIFICATE: `-----BEGIN CERTIFICATE-----\n${randomBytes(48).toString('base64')}\n-----END CERTIFICATE-----`,
+    WAREHOUSE_PUBLIC_CERTIFICATE: `-----BEGIN CERTIFICATE-----\n${randomBytes(48).toString('base64')}\n-----END CERTIFICATE-----`,
   }
   const identityGate = await startGate(identity.port)
   const databaseGate = await startGate(Number(new URL(environment['PIPELINE_DATABASE_URL']!).port))
@@ -76,7 +76,7 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
       identity: lookups,
       warehouses: stack.warehouses,
       readers,
-      readerCertificate: config.WAREHOUSE_CERTIFICATE,
+      readerCertificate: config.WAREHOUSE_PUBLIC_CERTIFICATE,
       queue: stack.queue,
       sources: createConnectorRegistry({
         filesDirectory: config.FILES_DIRECTORY,
