@@ -9,7 +9,7 @@ import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-k
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { detachReaders } from '../../warehouse-readers/detach-readers.ts'
+import { detachReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
 import { translateDatabaseError } from '../../problems/translate-errors.ts'
