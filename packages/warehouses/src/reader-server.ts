@@ -41,7 +41,7 @@ export interface ReaderServer {
   drop(login: string): Promise<void>
   /** Lists the logins of all clients. Before that, ends sessions that exceed the limits of time and number. */
   observe(): Promise<ReaderState[]>
-  /** Replaces the allowed networks of all logins. Absent if Sluice cannot change the server's rules for connections. */
+  /** Replaces the allowed networks of all logins, and ends sessions from other networks. Absent if Sluice cannot change the server's rules for connections. */
   setNetworks?(all: readonly ReaderNetworks[]): Promise<void>
 }
 

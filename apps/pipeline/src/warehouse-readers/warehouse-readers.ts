@@ -71,11 +71,15 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
   }
 
   async function applyNetworks(): Promise<void> {
-    const readers = await listReaders(db)
-    for (const [kind, { server }] of places)
-      await server.setNetworks?.(
-        readers.filter((reader) => reader.provider_schema === kind).map(({ login, networks }) => ({ login, networks })),
-      )
+    // Under a lock, so that no process replaces newer rules by older ones.
+    await db.transaction().execute(async (trx) => {
+      await sql`select pg_advisory_xact_lock(hashtext('networks of warehouse readers'))`.execute(trx)
+      const readers = await listReaders(trx)
+      for (const [kind, { server }] of places) {
+        const own = readers.filter((reader) => reader.provider_schema === kind)
+        await server.setNetworks?.(own.map(({ login, networks }) => ({ login, networks })))
+      }
+    })
   }
 
   async function findActiveClients(clients: readonly string[]): Promise<void> {

@@ -73,7 +73,16 @@ describe('the networks of readers, on a server that Sluice runs', () => {
     expect(await read(reader, '127.0.0.1')).toBe(rejected)
     expect(await read(reader, '127.0.2.9', { database: 'warehouse' })).toBe(rejected)
     expect(await read(other, '127.0.0.2')).toEqual(row)
+    await using inside = await connected({
+      host: '127.0.0.1',
+      port: server.port,
+      database: `c_${client.key}`,
+      ...reader,
+      ssl: { ca: server.certificate },
+      stream: () => socketFrom('127.0.2.9'),
+    })
     await set(['127.0.0.2/32'])
+    await until(async () => (await inside.query('select 1').catch(() => 'ended')) === 'ended')
     await until(async () => (await read(reader, '127.0.2.9')) === rejected)
     expect(await read(reader, '127.0.0.2')).toEqual(row)
     await set([])

@@ -250,18 +250,29 @@ async function observeReaders(admin: Client, limits: typeof readerLimits): Promi
 }
 
 /**
- * Writes the rules for readers into the file that pg_hba.conf includes before its own rules, and reloads the server's configuration.
- * Does nothing if the file already has these rules. `prepareWarehouseServer` lets the administrator reload.
+ * Writes the rules for readers into the file that pg_hba.conf includes before its own rules, and reloads the server's configuration
+ * if they changed, which `prepareWarehouseServer` lets the administrator do. Ends the sessions of restricted readers from elsewhere.
  */
 async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
   const rules = formatRules(all)
-  if ((await readFile(file, 'utf8').catch(() => '')) === rules) return
-  // A rename, so that the server never reads half a file.
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
-  await writeFile(draft, rules, { mode: 0o644 })
-  await rename(draft, file)
-  await admin.query('select pg_reload_conf()')
+  if ((await readFile(file, 'utf8').catch(() => '')) !== rules) {
+    // A rename, so that the server never reads half a file.
+    const draft = `${file}.${randomBytes(6).toString('hex')}`
+    await writeFile(draft, rules, { mode: 0o644 })
+    await rename(draft, file)
+    await admin.query('select pg_reload_conf()')
+  }
+  const allowed = all.flatMap(({ login, networks }) => networks.map((network) => ({ login, network })))
+  if (allowed.length === 0) return
+  await admin.query(endSessionsElsewhere, [allowed.map(({ login }) => login), allowed.map(({ network }) => network)])
 }
+
+/** The rules apply to new connections only. */
+const endSessionsElsewhere = `
+  select pg_terminate_backend(a.pid) from pg_stat_activity a
+  where a.usename = any($1::text[]) and not exists (
+    select from unnest($1::text[], $2::cidr[]) as allowed (login, network)
+    where allowed.login = a.usename and a.client_addr <<= allowed.network)`
 
 /**
  * Returns rules for the logins of readers, and for no other role. The first matching rule decides. Readers connect with TLS, except from
