@@ -81,9 +81,10 @@ export async function startClickHouse({
       response.writeHead(problem ? 500 : 200, problem ? { 'x-clickhouse-exception-code': code } : {}).end(problem)
       return
     }
-    // Requests of the administrator do not depend on the users.
-    if (outdated && request.headers.authorization !== authorization)
-      renewing ??= renew().finally(() => (renewing = undefined))
+    // Other requests of the administrator do not depend on the users.
+    const dependsOnUsers =
+      request.headers.authorization !== authorization || /\bsystem\.(users|grants)\b/.test(whole?.toString() ?? '')
+    if (outdated && dependsOnUsers) renewing ??= renew().finally(() => (renewing = undefined))
     await renewing
     inHand += 1
     try {

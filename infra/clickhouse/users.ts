@@ -7,6 +7,8 @@ interface User {
   settings: string[]
   /** The text between GRANT and TO. */
   grants: string[]
+  /** True after HOST NONE: the user cannot connect. */
+  noHost?: boolean
 }
 
 /** Users by their name. */
@@ -15,24 +17,33 @@ export type Users = Record<string, User>
 const name = '`([a-z0-9_]+)`'
 const password = "identified with sha256_password by '([^'\\\\]+)'"
 const created = new RegExp(`^create user if not exists ${name} ${password}$`)
-const altered = new RegExp(`^alter user ${name} ${password} settings (.+)$`)
+const altered = new RegExp(`^alter user ${name}(?: ${password})?(?: host (any|none))? settings (.+)$`)
 const granted = new RegExp(`^grant (.+) to ${name}$`)
+const revoked = new RegExp(`^revoke (.+) from ${name}$`)
 const dropped = /^drop user if exists (.+)$/
 
 /** Whether a statement changes users or their rights. */
-export const isAboutUsers = (statement: string): boolean => /^\s*((create|alter|drop)\s+user|grant)\b/i.test(statement)
+export const isAboutUsers = (statement: string): boolean =>
+  /^\s*((create|alter|drop)\s+user|grant|revoke)\b/i.test(statement)
 
 /** Returns the users after a statement; undefined for an unknown statement. */
 export function afterStatement(users: Users, statement: string): Users | undefined {
   const [, made, first] = created.exec(statement) ?? []
   if (made) return users[made] ? users : { ...users, [made]: { password: hashOf(first!), settings: [], grants: [] } }
-  const [, changed, other, settings] = altered.exec(statement) ?? []
+  const [, changed, other, host, settings] = altered.exec(statement) ?? []
   if (changed) {
-    const { grants = [] } = users[changed] ?? {}
-    return { ...users, [changed]: { password: hashOf(other!), settings: settings!.split(', '), grants } }
+    const { grants = [], password: kept = '' } = users[changed] ?? {}
+    const hash = other === undefined ? kept : hashOf(other)
+    const noHost = host === 'none' ? { noHost: true } : {}
+    return { ...users, [changed]: { password: hash, settings: settings!.split(', '), grants, ...noHost } }
   }
   const [, what, to] = granted.exec(statement) ?? []
   if (to && users[to]) return { ...users, [to]: { ...users[to], grants: [...new Set([...users[to].grants, what!])] } }
+  const [, lost, from] = revoked.exec(statement) ?? []
+  if (from && users[from]) {
+    const grants = users[from].grants.filter((grant) => grant !== lost)
+    return { ...users, [from]: { ...users[from], grants } }
+  }
   const [, gone] = dropped.exec(statement) ?? []
   if (!gone) return undefined
   const names = new Set(gone.replaceAll('`', '').split(', '))
@@ -46,7 +57,7 @@ const hashOf = (secret: string) => createHash('sha256').update(secret).digest('h
  * uses. `default` needs no password on this machine.
  */
 export function usersFile(users: Users, admin: { user: string; password: string }): string {
-  const own = Object.entries(users).filter(([, { grants }]) => grants.length > 0)
+  const own = Object.entries(users).filter(([, { grants, settings }]) => grants.length + settings.length > 0)
   const everywhere = '<networks><ip>::/0</ip></networks><quota>default</quota>'
   return `<clickhouse>
 <quotas><default></default></quotas>
@@ -55,7 +66,7 @@ export function usersFile(users: Users, admin: { user: string; password: string 
 <default><password></password><networks><ip>::1</ip></networks><profile>default</profile><quota>default</quota></default>
 <${admin.user}><password_sha256_hex>${hashOf(admin.password)}</password_sha256_hex>${everywhere}<profile>default</profile>
 <access_management>1</access_management></${admin.user}>
-${own.map(([user, { password: hash, grants }]) => `<${user}><password_sha256_hex>${hash}</password_sha256_hex>${everywhere}<profile>${user}</profile><grants>${grants.map((grant) => `<query>GRANT ${grant}</query>`).join('')}</grants></${user}>`).join('\n')}
+${own.map(([user, { password: hash, grants, noHost }]) => `<${user}><password_sha256_hex>${hash}</password_sha256_hex>${noHost ? '<networks></networks><quota>default</quota>' : everywhere}<profile>${user}</profile><grants>${grants.length > 0 ? grants.map((grant) => `<query>GRANT ${grant}</query>`).join('') : '<query>REVOKE ALL ON *.*</query>'}</grants></${user}>`).join('\n')}
 </users>
 </clickhouse>
 `

@@ -17,6 +17,7 @@ import { publicDatasets } from '../../apps/pipeline/src/api/public-datasets/reco
 import { schemaRecords } from '../../apps/pipeline/src/api/schemas/records.ts'
 import { variableRecords } from '../../apps/pipeline/src/api/variables/records.ts'
 import { viewRecords } from '../../apps/pipeline/src/api/views/records.ts'
+import { warehouseReaderRecords } from '../../apps/pipeline/src/api/warehouse-readers/records.ts'
 import { workflowRecords } from '../../apps/pipeline/src/api/workflows/records.ts'
 import { Refusal } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
@@ -43,7 +44,7 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     nouns: pipelineOperations,
     properties: {
       ...byPath([schemaRecords, dataPipelines, viewRecords, variableRecords, workflowRecords, destinationRecords]),
-      ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets]),
+      ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets, warehouseReaderRecords]),
       '/audit': auditLog.properties,
     },
     note: `The \`value\` of a secured variable is stored encrypted in another column: no filter finds it, no order depends on it, and secured variables

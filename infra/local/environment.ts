@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Databases } from './databases.ts'
 import type { Secrets } from './secrets.ts'
-import { loopbackOf, type Settings } from './settings.ts'
+import { certificateFiles } from '../postgres/certificates.ts'
+import { certificatesFolder, loopbackOf, type Settings } from './settings.ts'
 
 /** Memory settings of Node and the C library, the same as in the images (infra/images/Dockerfile). */
 export const memorySettings = {
@@ -12,8 +13,23 @@ export const memorySettings = {
   MALLOC_MMAP_THRESHOLD_: '32768',
 }
 
+/** The address of the warehouse for readers, with the port of this installation's PostgreSQL unless another one is given. */
+const readerSettings = (settings: Settings, databases: Databases): NodeJS.ProcessEnv => {
+  if (!settings.warehouseAddress) return {}
+  const { host, port = new URL(databases.warehouse).port } = settings.warehouseAddress
+  return {
+    WAREHOUSE_PUBLIC_ADDRESS: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    WAREHOUSE_PUBLIC_CERTIFICATE_FILE: join(certificatesFolder(settings), certificateFiles.authority),
+  }
+}
+
 /** The settings of all programs of apps/<app>/bin, added to the caller's environment. */
-export const programEnvironment = (settings: Settings, secrets: Secrets, databases: Databases): NodeJS.ProcessEnv => {
+export const programEnvironment = (
+  settings: Settings,
+  secrets: Secrets,
+  databases: Databases,
+  rulesFile?: string,
+): NodeJS.ProcessEnv => {
   const { SLUICE_ADMIN_PASSWORD: _, ...inherited } = process.env
   const { IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT } = settings.ports
   return {
@@ -29,6 +45,8 @@ export const programEnvironment = (settings: Settings, secrets: Secrets, databas
     IDENTITY_DATABASE_URL: databases.identity,
     PIPELINE_DATABASE_URL: databases.pipeline,
     WAREHOUSE_DATABASE_URL: databases.warehouse,
+    ...(rulesFile !== undefined && { WAREHOUSE_HBA_INCLUDE: rulesFile }),
+    ...readerSettings(settings, databases),
     // Everything runs on one machine, so requests of users get priority over loads and queries.
     WAREHOUSE_NICENESS: inherited.WAREHOUSE_NICENESS ?? '10',
     IDENTITY_URL: `http://${loopbackOf(settings)}:${IDENTITY_PORT}`,

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
+import { ensureCertificates } from '../postgres/certificates.ts'
 import { rotate } from './rotate-logs.ts'
 import type { Secrets } from './secrets.ts'
-import { logFile, type Settings } from './settings.ts'
+import { certificatesFolder, logFile, type Settings } from './settings.ts'
 
 /**
  * Loads write whole tables, so checkpoints need a larger log. Both services and the warehouses of all clients connect
@@ -23,6 +24,16 @@ const FOR_LOADS = {
   shared_buffers: '256MB',
 }
 
+/**
+ * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines: the other rules
+ * of pg_hba.conf are about this machine.
+ */
+const certificateOf = (settings: Settings) => {
+  const { warehouseAddress } = settings
+  if (!warehouseAddress) return undefined
+  return ensureCertificates(certificatesFolder(settings), [warehouseAddress.host, 'localhost', '127.0.0.1'])
+}
+
 /** Starts the PostgreSQL of this installation. If it dies, it is started again on the same port. */
 export const startPostgres = async (
   settings: Settings,
@@ -36,7 +47,8 @@ export const startPostgres = async (
     log,
     password: postgres,
     port: 15_432,
-    settings: FOR_LOADS,
+    settings: { ...FOR_LOADS, ...(settings.warehouseAddress && { listen_addresses: '*' }) },
+    tls: certificateOf(settings),
   }
   let cluster = await startCluster(options)
   const { port } = cluster

@@ -47,7 +47,8 @@ export const runLocal = async (settings: Settings, programs: Programs, mode: Mod
   ready.catch(() => {})
   const postgres = started.use(await startPostgres(settings, secrets, say))
   kill = () => postgres.kill()
-  const env = programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets))
+  const databases = await prepareDatabases(postgres, secrets)
+  const env = programEnvironment(settings, secrets, databases, postgres.rulesFile)
   const services: Service[] = []
   started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
   try {

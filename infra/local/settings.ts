@@ -11,6 +11,8 @@ export type Settings = {
   listenHost: string
   identityPublicUrl: string
   pipelinePublicUrl: string
+  /** The host, and perhaps the port, at which readers of the warehouse connect from other machines. */
+  warehouseAddress?: { host: string; port?: number } | undefined
 }
 
 export type Ports = { IDENTITY_PORT: number; PIPELINE_PORT: number; WORKER_PORT: number }
@@ -33,7 +35,19 @@ export const readSettings = (environment: NodeJS.ProcessEnv, root: string, state
     ports,
     listenHost: environment['LISTEN_HOST'] || '127.0.0.1',
     identityPublicUrl: environment['IDENTITY_PUBLIC_URL'] || `http://localhost:${ports.IDENTITY_PORT}`,
+    warehouseAddress: warehouseAddressOf(environment['WAREHOUSE_PUBLIC_ADDRESS']?.trim()),
     pipelinePublicUrl: environment['PIPELINE_PUBLIC_URL'] || `http://localhost:${ports.PIPELINE_PORT}`,
+  }
+}
+
+const warehouseAddressOf = (given: string | undefined): Settings['warehouseAddress'] => {
+  if (!given) return undefined
+  const [, host, port] = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(\d+))?$/i.exec(given) ?? []
+  if (host === undefined)
+    throw new Refusal(`WAREHOUSE_PUBLIC_ADDRESS must be a host or host:port, such as data.example.org, not "${given}".`)
+  return {
+    host: host.replace(/^\[(.*)\]$/, '$1'),
+    ...(port !== undefined && { port: portOf('WAREHOUSE_PUBLIC_ADDRESS', port) }),
   }
 }
 
@@ -42,6 +56,8 @@ const portOf = (name: string, given: string): number => {
   if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
   throw new Refusal(`${name} must be a port from 1 to 65535, not "${given}".`)
 }
+
+export const certificatesFolder = ({ state }: Settings): string => join(state, 'certificates')
 
 export const logFile = ({ state }: Settings, name: string): string => join(state, 'logs', `${name}.log`)
 

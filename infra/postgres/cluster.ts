@@ -1,13 +1,14 @@
 import type { ChildProcess } from 'node:child_process'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { installedPostgres } from './binaries.ts'
+import type { Identity } from './certificates.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
 import { initialise, SUPERUSER } from './initialise.ts'
 import { clearLeftOver } from './clear-stale-server.ts'
-import { unprivilegedUser } from './os-user.ts'
+import { type OsUser, unprivilegedUser } from './os-user.ts'
 import { startServer } from './server.ts'
 import { shelter } from './accessible-folders.ts'
 
@@ -22,6 +23,8 @@ export type ClusterOptions = {
   port: number
   /** Server settings, as in postgresql.conf. */
   settings?: Record<string, string>
+  /** The server's certificate. Without one, connections have no TLS. */
+  tls?: Identity | undefined
   /** false: may lose its data when the machine stops; for throw-away clusters. */
   durable?: boolean
 }
@@ -29,6 +32,8 @@ export type ClusterOptions = {
 /** A running embedded PostgreSQL, on 127.0.0.1 only. */
 export type Cluster = AsyncDisposable & {
   port: number
+  /** A file with rules that precede those of pg_hba.conf. It need not exist. */
+  rulesFile: string
   /** Returns the superuser's connection string for a database. */
   url: (database: string) => string
   /** Resolves when the server has ended for any reason. */
@@ -67,6 +72,8 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
   const home = await shelter(await installedPostgres(), options.folder, user)
   const data = await initialise(home, options.password, user, durable)
   await clearLeftOver(data)
+  await includeRules(data)
+  if (options.tls) await writeIdentity(data, options.tls, user)
   await mkdir(dirname(options.log), { recursive: true })
   const portFile = join(home.data, 'port')
   const remembered = Number(await readFile(portFile, 'utf8').catch(() => options.port))
@@ -77,13 +84,14 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
       ...LOG_WITHOUT_VALUES,
       port: String(port),
       ...(durable ? {} : NOT_DURABLE),
+      ...(options.tls && { ssl: 'on' }),
       ...options.settings,
     }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const start = await startServer(home.native, data, flags, options.log, user)
     if ('server' in start) {
       await writeFile(portFile, String(port))
-      return clusterOf(start.server, port, options.password)
+      return clusterOf(start.server, port, options.password, join(home.data, RULES))
     }
     if (tries === 0 || !isPassing(start.said)) throw explainFailure('postgres', start.said)
     await delay(500)
@@ -93,7 +101,30 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
 /** Whether a retry may help: another process took the port, or processes of a killed server still end. */
 const isPassing = (said: string): boolean => /could not bind|pre-existing shared memory block/.test(said)
 
-const clusterOf = (server: ChildProcess, port: number, password: string): Cluster => {
+/** The name of the file with further rules, beside the folder of the cluster. */
+const RULES = 'reader-rules.conf'
+
+/** Lets pg_hba.conf include the rules file. The path is relative, because the folder may be copied. */
+const includeRules = async (data: string): Promise<void> => {
+  const file = join(data, 'pg_hba.conf')
+  const line = `include_if_exists "../${RULES}"\n`
+  const rules = await readFile(file, 'utf8')
+  if (!rules.startsWith(line)) await writeFile(file, `${line}${rules}`)
+}
+
+/** Writes the certificate and its key where PostgreSQL expects them. It refuses a key that others can read. */
+const writeIdentity = async (data: string, { certificate, key }: Identity, user: OsUser | undefined): Promise<void> => {
+  for (const [name, text] of [
+    ['server.crt', certificate],
+    ['server.key', key],
+  ] as const) {
+    const file = join(data, name)
+    await writeFile(file, text, { mode: 0o600 })
+    if (user) await chown(file, user.uid, user.gid)
+  }
+}
+
+const clusterOf = (server: ChildProcess, port: number, password: string, rulesFile: string): Cluster => {
   const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()))
   const stop = async (): Promise<void> => {
     server.kill('SIGINT')
@@ -102,7 +133,7 @@ const clusterOf = (server: ChildProcess, port: number, password: string): Cluste
     clearTimeout(hard)
   }
   const url = (database: string): string => connectionString(port, SUPERUSER, password, database)
-  return { port, url, ended, stop, kill: () => void server.kill('SIGQUIT'), [Symbol.asyncDispose]: stop }
+  return { port, rulesFile, url, ended, stop, kill: () => void server.kill('SIGQUIT'), [Symbol.asyncDispose]: stop }
 }
 
 /** Returns the connection string of a database. Loopback connections have no TLS, whatever PGSSLMODE is. */

@@ -26,6 +26,8 @@ import { schedulerMetrics } from '../src/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
+import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
+import { warehouseReaders } from '../src/warehouse-readers/warehouse-readers.ts'
 import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
 import { alertNoSuccess } from '../src/worker/maintenance/alert-no-success.ts'
@@ -40,7 +42,7 @@ import { deleteOldRuns, maintainPartitions } from '../src/worker/maintenance/del
 import { namePublishers } from '../src/worker/maintenance/add-publishing-domain.ts'
 import { queueMissingRuns } from '../src/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
-import { startMaintenance } from '../src/worker/maintenance/maintenance.ts'
+import { readersLock, startMaintenance } from '../src/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../src/worker/metrics.ts'
 import { listenForProbes } from '../src/worker/health-server.ts'
 import { startWorker } from '../src/worker/worker.ts'
@@ -88,16 +90,19 @@ await main(async () => {
   const keyRing = config.SECRET_KEYS
   const niceness = config.WAREHOUSE_NICENESS
   const keepDays = config.KEEP_PREVIOUS_DAYS
+  const drivers = warehouseDrivers(config, { keepDays })
   const warehouses = routeWarehouses(
     clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, niceness, keepDays, ...databaseBytes }),
     {
       db,
       keyRing,
       redaction,
-      others: warehouseDrivers(config, { keepDays }),
+      others: drivers,
     },
   )
   const identity = identityLookups(config)
+  const places = readerPlaces(config, drivers)
+  const readers = warehouseReaders({ db, keyRing, redaction, warehouses, places, identity, logger })
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 
   let stopping = false
@@ -155,9 +160,18 @@ await main(async () => {
       pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
       namePublishers({ db, identity }),
       alertNoSuccess({ db, identity }),
-      eraseDeletedClients({ db, warehouses, filesDirectory, identity, logger }),
+      eraseDeletedClients({ db, warehouses, readers, filesDirectory, identity, logger }),
       maintainPartitions({ db, days: config.RUN_RETENTION_DAYS }),
     ],
+  })
+  // Readers end within ten seconds after their expiry and after the end of their organisation.
+  const readerSync = startMaintenance({
+    db,
+    logger,
+    metrics,
+    jobs: [{ name: 'warehouse readers', run: (signal) => readers.sync(signal) }],
+    every: 5_000,
+    lockKey: readersLock,
   })
   const scheduler = startScheduler({
     db,
@@ -189,6 +203,7 @@ await main(async () => {
     { name: 'scheduler', stop: () => scheduler.stop() },
     { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
     { name: 'maintenance', stop: () => maintenance.stop() },
+    { name: 'warehouse readers', stop: () => readerSync.stop() },
     { name: 'alerts', stop: () => alerts.stop() },
     { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },

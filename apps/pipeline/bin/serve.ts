@@ -12,6 +12,8 @@ import { openDatasets } from '../src/warehouses/find-public-datasets.ts'
 import { openDestinations } from '../src/destinations/destinations.ts'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
+import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
+import { warehouseReaders } from '../src/warehouse-readers/warehouse-readers.ts'
 import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
 import { identityLookups } from '../src/identity/http-identity-lookups.ts'
@@ -34,15 +36,19 @@ await main(async () => {
   const adminUrl = config.WAREHOUSE_DATABASE_URL
   const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
   const niceness = config.WAREHOUSE_NICENESS
+  const drivers = warehouseDrivers(config)
   const warehouses = routeWarehouses(
     clientWarehouses({ db, keyRing, adminUrl, logger, redaction, niceness, ...databaseBytes }),
     {
       db,
       keyRing,
       redaction,
-      others: warehouseDrivers(config),
+      others: drivers,
     },
   )
+  const identity = identityLookups(config)
+  const places = readerPlaces(config, drivers)
+  const readers = warehouseReaders({ db, keyRing, redaction, warehouses, places, identity, logger })
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
   let stopping = false
 
@@ -52,8 +58,10 @@ await main(async () => {
     logger,
     metrics: createMetrics('pipeline'),
     isStopping: () => stopping,
-    identity: identityLookups(config),
+    identity,
     warehouses,
+    readers,
+    readerCertificate: config.WAREHOUSE_PUBLIC_CERTIFICATE,
     queue,
     sources: createConnectorRegistry({
       filesDirectory: config.FILES_DIRECTORY,

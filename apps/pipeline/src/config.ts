@@ -25,6 +25,29 @@ import { computeDefaultSlots } from './worker-slots.ts'
 
 const secretKeys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
+const textOrNone: Setting<string | undefined> = { parse: (given) => given, fallback: undefined }
+
+/** A host, optionally with a port. IPv6 addresses are in brackets. */
+const hostAndPort = (defaultPort: number): Setting<{ host: string; port: number } | undefined> => ({
+  fallback: undefined,
+  parse(given) {
+    const [, host = '', port = String(defaultPort)] =
+      /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(given) ?? []
+    if (host === '' || Number(port) < 1 || Number(port) > 65_535)
+      throw new Error(`must be a host or host:port, such as data.example.org:5432, not "${given}"`)
+    return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+  },
+})
+
+const certificateSetting: Setting<string | undefined> = {
+  fallback: undefined,
+  parse(given) {
+    if (!/^-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----$/.test(given))
+      throw new Error('must be certificates in PEM format; WAREHOUSE_PUBLIC_CERTIFICATE_FILE can name a file')
+    return `${given}\n`
+  },
+}
+
 /** The points at which a worker crashes, hangs or fails. Only the tests of this repository set them. */
 const failpointsSetting: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
 
@@ -68,10 +91,18 @@ const settingShape = {
   PIPELINE_DATABASE_URL: databaseUrl(),
   /** The URL of a role in the warehouse's cluster that has CREATEDB and CREATEROLE, and no other privileges. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
+  /** The address at which readers reach the server of WAREHOUSE_DATABASE_URL, or its replica: `host` or `host:port`. */
+  WAREHOUSE_PUBLIC_ADDRESS: hostAndPort(5432),
+  /** The certificates of the authority that signed the server's certificate, in PEM format. Readers then use verify-full. */
+  WAREHOUSE_PUBLIC_CERTIFICATE: certificateSetting,
+  /** A file that the server's pg_hba.conf includes before its own rules. Sluice writes the networks of readers into it. */
+  WAREHOUSE_HBA_INCLUDE: textOrNone,
   /**
    * The HTTP interface of ClickHouse: `http://user:password@host:8123`, or https and 8443. The user must be able to create databases and users, and to grant rights.
    */
   CLICKHOUSE_URL: secretUrl(['http:', 'https:']),
+  /** The address at which readers reach ClickHouse, without user and password. */
+  CLICKHOUSE_PUBLIC_URL: { ...urlSetting(['http:', 'https:']), fallback: undefined } as Setting<string | undefined>,
   /**
    * A SQL Server: `mssql://user:password@host:1433`. The login must be able to create databases and logins, and to grant rights.
    * If the path names a database, clients get schemas in that database instead of databases of their own.

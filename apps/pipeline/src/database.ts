@@ -430,6 +430,26 @@ export interface WarehouseDrops {
   try_after: Generated<Timestamp>;
 }
 
+export interface WarehouseReaders {
+  client: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  expires_at: Timestamp | null;
+  id: Generated<number>;
+  last_used_at: Timestamp | null;
+  login: string;
+  name: string;
+  networks: Generated<Json>;
+  pending: Generated<boolean>;
+  provider_schema: string;
+  schema_ids: Json;
+  translations: Generated<Json>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  version: Generated<number>;
+}
+
 export interface Warehouses {
   client: string;
   key: string;
@@ -521,6 +541,7 @@ export interface DB {
   view_sources: ViewSources;
   views: Views;
   warehouse_drops: WarehouseDrops;
+  warehouse_readers: WarehouseReaders;
   warehouses: Warehouses;
   workflow_jobs: WorkflowJobs;
   workflow_run_jobs: WorkflowRunJobs;

@@ -16,4 +16,11 @@ elif [ ! -s "$PGDATA/PG_VERSION" ]; then
   sync "$mark" "$(dirname "$mark")"
 fi
 
+# With a certificate, readers may connect (docker-compose.readers.yml). PostgreSQL refuses a key that its group can read.
+if [ -e /run/secrets/server.pem ]; then
+  install -m 0600 /run/secrets/server.key /var/run/postgresql/server.key
+  set -- "$@" -c ssl=on -c ssl_cert_file=/run/secrets/server.pem -c ssl_key_file=/var/run/postgresql/server.key \
+    -c hba_file=/etc/sluice/pg_hba.conf
+fi
+
 exec docker-entrypoint.sh "$@"

@@ -10,6 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { certificateFiles, ensureCertificates } from '../../postgres/certificates.ts'
 import { readers, secrets, type Secret } from './catalogue.ts'
 import { assertFolder, createWhole, fillPlace, readPlace } from './secret-files.ts'
 
@@ -59,10 +60,23 @@ const ensure = (root: string, secret: Secret, known: boolean): number => {
   }, written)
 }
 
+/** Makes the certificate of the warehouse's database, and hands that of its authority to the pipeline. */
+const makeCertificates = (root: string, address: string): void => {
+  const host = address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  const folder = join(root, 'warehouse-db')
+  ensureCertificates(folder, [host, 'localhost', '127.0.0.1', 'warehouse-db'])
+  const copy = join(root, 'pipeline', 'warehouse-certificate')
+  const draft = `${copy}.${randomUUID()}`
+  createWhole(draft, readFileSync(join(folder, certificateFiles.authority), 'utf8'))
+  renameSync(draft, copy)
+}
+
 const makeSecrets = (root: string): string[] => {
   for (const [reader, group] of Object.entries(readers)) assertFolder(root, reader, OWNER, group)
   const known = madeBefore(root)
   const made = secrets.filter((secret) => ensure(root, secret, known.has(secret.name)) > 0).map(({ name }) => name)
+  const address = process.env['WAREHOUSE_PUBLIC_ADDRESS']?.trim()
+  if (address) makeCertificates(root, address)
   rememberMade(
     root,
     secrets.map(({ name }) => name),

@@ -31,8 +31,14 @@ export const forOtherServices: readonly ExternalFeature[] = [
     'ROLE_MANAGE_ROUTE',
     'Change integration routes. Sluice uses this role only to compute `hasRouteAccess`.',
   ),
-  externalRole('ROLE_SEE_FIREWALL_RULE', 'View firewall rules.'),
-  externalRole('ROLE_MANAGE_FIREWALL_RULE', 'Change firewall rules.'),
+  externalRole(
+    'ROLE_SEE_FIREWALL_RULE',
+    'View firewall rules. Sluice uses this role only to show the `networks` of warehouse readers.',
+  ),
+  externalRole(
+    'ROLE_MANAGE_FIREWALL_RULE',
+    'Change firewall rules. Sluice uses this role only to set the `networks` of warehouse readers.',
+  ),
   externalRole(
     'ROLE_VIEW_DATA_ANALYTICS_PLATFORM',
     'Read data in the analytics platform. Sluice uses this role only to compute `hasAnalyticsPlatformAccess`.',

@@ -11,6 +11,13 @@ export type * from './load-target.ts'
 export type * from './loader.ts'
 export type * from './query-runner.ts'
 
+/** A client's name in its warehouses, and the secrets from which its passwords there are derived. */
+export interface WarehouseCredentials {
+  key: string
+  loadPassword: string
+  readPassword: string
+}
+
 /** One client's warehouse. Every statement runs as that client's own LOGIN roles. Disposing it closes its connections. */
 export interface Warehouse extends AsyncDisposable {
   readonly loader: Loader

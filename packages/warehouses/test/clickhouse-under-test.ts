@@ -68,6 +68,9 @@ function serverAt(url: string): ClickHouseServer {
         const parameters = { pattern: `^c_${key}($|[_-])` }
         for (const { name } of await rowsOf<{ name: string }>(service, where, { parameters }))
           await executeStatement(service, `drop database if exists \`${name}\``)
+        const users = 'select name from system.users where match(name, {pattern:String})'
+        const readers = await rowsOf<{ name: string }>(service, users, { parameters: { pattern: `^c_${key}_r_` } })
+        for (const { name } of readers) await executeStatement(service, `drop user if exists \`${name}\``)
         await executeStatement(service, `drop user if exists ${load.user}, ${read.user}`)
       }
     },

@@ -60,7 +60,8 @@ export async function scratchServer(): Promise<ScratchServer> {
     await client.query('select pg_terminate_backend(pid, 60000) from pg_stat_activity where usename = $1', [admin])
     for (const key of keys) {
       await client.query(`drop database if exists c_${key} with (force)`)
-      await client.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
+      const { rows } = await client.query('select rolname from pg_roles where starts_with(rolname, $1)', [`c_${key}_`])
+      for (const { rolname } of rows) await client.query(`drop role ${rolname}`)
     }
   }
   return {

@@ -88,6 +88,14 @@ export const requestSlots = {
     waitMs,
     title: 'Too many tables of your organisation are being dropped.',
   }),
+  /** Changes of warehouse readers. Each holds two connections of the service's database while the warehouse changes the login. */
+  readers: new Semaphore({
+    total: 3,
+    each: 1,
+    waiting: 20,
+    waitMs,
+    title: 'Too many warehouse readers of your organisation are being changed.',
+  }),
   /** Uploads. The body is not read before the upload has its slot. */
   uploads: new Semaphore({
     total: 16,

@@ -8,12 +8,16 @@ import type { Destinations } from '../destinations/destinations.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
+import type { WarehouseReaders } from '../warehouse-readers/warehouse-readers.ts'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 
 /** The dependencies of every handler of this service. */
 export interface PipelineContext extends DatabaseContext<DB> {
   identity: IdentityLookups
   warehouses: ClientWarehouses
+  readers: WarehouseReaders
+  /** The certificates with which programs verify the PostgreSQL warehouse, in PEM format. */
+  readerCertificate: string | undefined
   queue: JobQueue
   sources: ConnectorRegistry
   destinations: Destinations

@@ -14,6 +14,7 @@ import { schemaOperations } from './schemas/operations.ts'
 import { settingOperations } from './settings/operations.ts'
 import { variableOperations } from './variables/operations.ts'
 import { viewOperations } from './views/operations.ts'
+import { warehouseReaderOperations } from './warehouse-readers/operations.ts'
 import { workflowOperations } from './workflows/operations.ts'
 
 export const operations: readonly Operation<PipelineContext>[] = [
@@ -29,6 +30,7 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(dataQualityCheckGroupOperations),
   ...Object.values(destinationOperations),
   ...Object.values(workflowOperations),
+  ...Object.values(warehouseReaderOperations),
   ...Object.values(publicOperations),
   ...Object.values(deletedClientOperations),
   ...Object.values(auditOperations),

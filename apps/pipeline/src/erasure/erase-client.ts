@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import type { WarehouseReaders } from '../warehouse-readers/warehouse-readers.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
 /** Days from the deletion of a client until maintenance erases its data. */
@@ -15,6 +16,7 @@ const clientTables = [
   'workflows',
   'destinations',
   'views',
+  'warehouse_readers',
   'data_pipelines',
   'data_quality_check_groups',
   'data_quality_checks',
@@ -36,6 +38,7 @@ export type Erased = Partial<Record<(typeof clientTables)[number], number>>
 interface ErasureContext {
   db: Kysely<DB>
   warehouses: ClientWarehouses
+  readers: Pick<WarehouseReaders, 'drop'>
   filesDirectory: string
 }
 
@@ -51,7 +54,12 @@ export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
  * Erases the data that needs no transaction: the client's warehouses and uploaded files, and the logs, rejected rows and results of
  * its runs. Safe to repeat. Call `eraseClientRows` next, in the transaction that writes the audit log.
  */
-export async function eraseBulkData({ db, warehouses, filesDirectory }: ErasureContext, client: string): Promise<void> {
+export async function eraseBulkData(
+  { db, warehouses, readers, filesDirectory }: ErasureContext,
+  client: string,
+): Promise<void> {
+  const logins = db.selectFrom('warehouse_readers').select(['provider_schema', 'login']).where('client', '=', client)
+  await readers.drop(await logins.execute())
   await warehouses.erase(client)
   const files = await db
     .selectFrom('uploaded_files as f')

@@ -66,6 +66,7 @@ export function identityLookups({
     async letPublish(uids) {
       if (uids.length > 0) await call(lookups.datasetPublishers, { ids: uids.slice(0, maxBatchSize) })
     },
+    currentClients: (uids) => readBatches(uids, (body) => call(lookups.clients, body)),
     deletedClients: (uids) => readBatches(uids, (body) => call(lookups.deletedClients, body)),
   }
 }

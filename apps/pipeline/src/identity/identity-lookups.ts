@@ -20,6 +20,8 @@ export interface IdentityLookups {
   client(uid: string): Promise<ClientSummary | undefined>
   /** Returns the objects that exist, by uid. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
+  /** Returns the objects that exist. Responses are never cached. */
+  currentClients(uids: readonly string[]): Promise<ClientSummary[]>
   /**
    * Returns the clients among `uids` that were deleted. Responses are never cached, because the caller permanently
    * erases the data of deleted clients.

@@ -11,6 +11,7 @@ import { refusalTitle } from './problem-catalogue.ts'
 const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   schemas_client_name_key: ['/name', 'Another schema has this name.'],
   schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
+  warehouse_readers_client_name_key: ['/name', 'Another warehouse reader has this name.'],
   variables_client_name_key: ['/name', 'Another variable has this name.'],
   data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
   data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],

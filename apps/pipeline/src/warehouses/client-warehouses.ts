@@ -19,6 +19,8 @@ export interface ClientWarehouses extends AsyncDisposable {
   open(client: string): Promise<Warehouse>
   /** Returns the warehouse for reading and dropping; undefined if the client has none yet. Does not connect to the server. */
   find(client: string): Promise<Warehouse | undefined>
+  /** Returns the client's name in its warehouses, and chooses one if it has none. It never changes. */
+  ensureKey(client: string): Promise<string>
   /** Removes a client's warehouses with all their data and ends their connections. Safe to repeat. */
   erase(client: string): Promise<void>
   /** Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Undefined if the client has no such warehouse. */
@@ -122,6 +124,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
       const row = await findWarehouseRow(db, client)
       return row?.provisioned_at ? getWarehouse(row) : undefined
     },
+    ensureKey: async (client) => ((await findWarehouseRow(db, client)) ?? (await insertRow(parts, client))).key,
     async erase(client) {
       const row = await findWarehouseRow(db, client)
       if (!row) return

@@ -96,6 +96,7 @@ export function routeWarehouses(
       }
       await postgres.erase(client)
     },
+    ensureKey: (client) => postgres.ensureKey(client),
     readAccess: (client) => postgres.readAccess(client),
     check: () => postgres.check(),
     others: [...postgres.others, ...others.map(({ part }) => part)],

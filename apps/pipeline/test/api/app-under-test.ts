@@ -13,6 +13,8 @@ import { openDestinations } from '../../src/destinations/destinations.ts'
 import { openDatasets } from '../../src/warehouses/find-public-datasets.ts'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
+import { readerPlaces } from '../../src/warehouse-readers/reader-places.ts'
+import { warehouseReaders } from '../../src/warehouse-readers/warehouse-readers.ts'
 import { startStack } from '../worker/worker-stack.ts'
 import { joinIdentity, type Person } from '../join-identity.ts'
 import { startGate } from './interruptible-proxy.ts'
@@ -34,6 +36,7 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
     SERVICE_SECRET: identity.serviceSecret,
     // Databases beside this test are read from; others inside the network are not.
     OUTGOING_ALLOWED: '127.0.0.1',
+    WAREHOUSE_PUBLIC_CERTIFICATE: `-----BEGIN CERTIFICATE-----\n${randomBytes(48).toString('base64')}\n-----END CERTIFICATE-----`,
   }
   const identityGate = await startGate(identity.port)
   const databaseGate = await startGate(Number(new URL(environment['PIPELINE_DATABASE_URL']!).port))
@@ -59,14 +62,21 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
 
   /** The same service once more, knowing nobody yet. */
   const serve = async () => {
+    const lookups = identityLookups(config)
+    const { warehouses } = stack
+    const { SECRET_KEYS } = config
+    const parts = { db, keyRing: SECRET_KEYS, redaction, warehouses, identity: lookups, logger }
+    const readers = warehouseReaders({ ...parts, places: readerPlaces(config) })
     const app = pipelineApp({
       db,
       config,
       logger,
       metrics: createMetrics('pipeline'),
       isStopping: () => false,
-      identity: identityLookups(config),
+      identity: lookups,
       warehouses: stack.warehouses,
+      readers,
+      readerCertificate: config.WAREHOUSE_PUBLIC_CERTIFICATE,
       queue: stack.queue,
       sources: createConnectorRegistry({
         filesDirectory: config.FILES_DIRECTORY,

@@ -12,6 +12,7 @@ import {
   SettingBody,
   VariableBody,
   ViewBody,
+  WarehouseReaderBody,
   WorkflowBody,
 } from '@sluice/contracts'
 
@@ -48,6 +49,11 @@ const bounds: [string, ...number[]][] = [
   ],
   ['facilities', fieldOf(bodyOf('SOURCE_SYSTEM_H'), 'facilities')['maxItems']],
   ['objectStoreSource.key', fieldOf(bodyOf('OBJECT_STORAGE_BUCKET'), 'key')['maxLength']],
+  [
+    'WarehouseReader.schemas',
+    fieldOf(WarehouseReaderBody, 'schemas')['maxItems'],
+    fieldOf(WarehouseReaderBody, 'networks')['maxItems'],
+  ],
   ['WorkflowSteps.steps', steps['maxItems'], fieldOf(steps, 'jobs')['maxItems']],
   ['Workflow', mostJobs],
   ['Step.delayAfter', fieldOf(steps, 'delayAfter')['maximum']],

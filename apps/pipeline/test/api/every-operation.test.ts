@@ -22,6 +22,7 @@ import { goodPublicDatasets, loadedDataset } from './good-public-datasets.ts'
 import { goodQuality } from './good-quality.ts'
 import { goodSchemas } from './good-schemas.ts'
 import { goodVariables } from './good-variables.ts'
+import { goodWarehouseReaders } from './good-warehouse-readers.ts'
 import { goodViews } from './good-views.ts'
 import { goodWorkflows } from './good-workflows.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
@@ -137,6 +138,7 @@ const good: Record<string, () => Promise<Good>> = {
   ...goodDestinations(given),
   ...goodPublicDatasets(() => loaded),
   ...goodQuality(given),
+  ...goodWarehouseReaders(given),
   ...goodViews(given),
   ...goodWorkflows(() => ({ owner, withFile: make.pipelineWithFile })),
   'audit.list': async () => ({ query: '?pageSize=5&filter=operation:like:create&order=at:asc' }),

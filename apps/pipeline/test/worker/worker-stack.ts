@@ -14,6 +14,8 @@ import { migrateQueue, openQueue } from '../../src/queue/pg-boss-queue.ts'
 import type { JobQueue } from '../../src/queue/job-queue.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
 import { type ClientWarehouses, clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
+import { readerPlaces } from '../../src/warehouse-readers/reader-places.ts'
+import { type WarehouseReaders, warehouseReaders } from '../../src/warehouse-readers/warehouse-readers.ts'
 import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 import { connected, scratchServer, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 
@@ -22,6 +24,7 @@ export interface Stack extends AsyncDisposable {
   db: Kysely<DB>
   queue: JobQueue
   warehouses: ClientWarehouses
+  readers: WarehouseReaders
   filesDirectory: string
   /** What `bin/run-worker.ts` is started with, without its port. */
   environment: Record<string, string>
@@ -69,6 +72,15 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
   const { db } = connect<DB>(database.url, { name: 'test' })
   const queue = await openQueue(db, logger)
   const warehouses = clientWarehouses({ db, keyRing: keyRing(keys), adminUrl: server.adminUrl, logger, redaction })
+  const readers = warehouseReaders({
+    db,
+    keyRing: keyRing(keys),
+    redaction,
+    warehouses,
+    places: readerPlaces({ WAREHOUSE_DATABASE_URL: server.adminUrl }),
+    identity: { currentClients: () => Promise.reject(new Error('There is no identity service.')) },
+    logger,
+  })
   const keyOf = async (client: string) =>
     (await db.selectFrom('warehouses').select('key').where('client', '=', client).executeTakeFirst())?.key
 
@@ -109,6 +121,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
     db,
     queue,
     warehouses,
+    readers,
     filesDirectory,
     environment: {
       PIPELINE_DATABASE_URL: database.url,

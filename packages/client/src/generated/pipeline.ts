@@ -256,6 +256,25 @@ export const workflows = {
   runs: { method: 'get', path: '/workflows/:uid/runs' } as Operation<'/workflows/:uid/runs', PageQuery, undefined, Run[], undefined>,
 }
 
+export const warehouseReaders = {
+  /** Get the certificate with which programs verify the warehouse server. Programs need it for `sslmode=verify-full`. The certificate is not secret. Needs `ROLE_SEE_SCHEMA`. */
+  certificate: { method: 'get', path: '/warehouse-readers/certificate' } as Operation<'/warehouse-readers/certificate', undefined, undefined, WarehouseCertificate, undefined>,
+  /** List warehouse readers. Needs `ROLE_SEE_SCHEMA`. */
+  list: { method: 'get', path: '/warehouse-readers' } as Operation<'/warehouse-readers', ListQuery, undefined, WarehouseReader[], undefined>,
+  /** Search warehouse readers. Needs `ROLE_SEE_SCHEMA`. */
+  search: { method: 'post', path: '/warehouse-readers/search', effect: 'read' } as Operation<'/warehouse-readers/search', undefined, SearchRequest, WarehouseReader[], undefined>,
+  /** Create a database login that reads schemas. The login reads all tables and views of the schemas, present and future, whoever they are shared with. So the caller also needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE. Only this response and that of `rotate` contain the password. Needs `ROLE_MANAGE_SCHEMA`. */
+  create: { method: 'post', path: '/warehouse-readers' } as Operation<'/warehouse-readers', undefined, WarehouseReaderBody, NewWarehouseReader, undefined>,
+  /** Read a warehouse reader. Needs `ROLE_SEE_SCHEMA`. */
+  read: { method: 'get', path: '/warehouse-readers/:uid' } as Operation<'/warehouse-readers/:uid', undefined, undefined, WarehouseReader, undefined>,
+  /** Replace a warehouse reader. Needs `ROLE_MANAGE_SCHEMA`. */
+  update: { method: 'put', path: '/warehouse-readers/:uid' } as Operation<'/warehouse-readers/:uid', undefined, WarehouseReaderBody, WarehouseReader, undefined>,
+  /** Delete a warehouse reader. Needs `ROLE_MANAGE_SCHEMA`. */
+  delete: { method: 'delete', path: '/warehouse-readers/:uid' } as Operation<'/warehouse-readers/:uid', undefined, undefined, undefined, undefined>,
+  /** Replace the password of a warehouse reader. The old password becomes invalid, and open sessions end. Needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE, too. Needs `ROLE_MANAGE_SCHEMA`. */
+  rotate: { method: 'post', path: '/warehouse-readers/:uid/rotate' } as Operation<'/warehouse-readers/:uid/rotate', undefined, undefined, NewWarehouseReader, undefined>,
+}
+
 export const publicDatasets = {
   /** List public datasets. Returns the datasets of all organisations, without their tables. */
   list: { method: 'get', path: '/public-datasets' } as Operation<'/public-datasets', ListQuery, undefined, PublicDataset[], undefined>,
@@ -630,6 +649,17 @@ export interface Column {
 export interface ColumnDescriptionBody {
   name: string
   description: string
+}
+
+export interface ConnectionStrings {
+  /** For psql, R, Python and other programs that use libpq. */
+  libpq?: string
+  /** For programs written in Java. */
+  jdbc: string
+  /** For Excel, Power BI and other programs with an ODBC driver. */
+  odbc: string
+  /** For pandas, Superset and other programs that use SQLAlchemy. */
+  sqlalchemy: string
 }
 
 export interface CsvColumn {
@@ -1379,6 +1409,37 @@ export interface LookedUp {
   name: string
 }
 
+export interface NameTranslation {
+  locale: string
+  property: "name" | "NAME"
+  value: string
+}
+
+export interface NewWarehouseReader {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: NameTranslation[]
+  /** The login ends at this time. Default: never. */
+  expires?: string
+  /** The networks from which the login may connect, as CIDR blocks. An empty list allows all networks. Setting it needs ROLE_MANAGE_FIREWALL_RULE, and seeing it ROLE_SEE_FIREWALL_RULE. If omitted, the stored list stays. */
+  networks?: string[]
+  schemas: ReferencedSchema[]
+  /** PENDING: the warehouse does not have the last change yet. A worker repeats it every few seconds. */
+  readerStatus: "ACTIVE" | "EXPIRED" | "PENDING"
+  /** A session was open at this time. Later sessions of less than ten seconds may have gone unnoticed. */
+  lastUsed?: string
+  connection: ReaderConnection
+  /** Only this response contains it. */
+  password: string
+  connectionStrings: ConnectionStrings
+}
+
 export interface ObjectStorageBucketPipeline extends DataPipelineFields {
   type: "OBJECT_STORAGE_BUCKET"
   objectStoreSource: ObjectStoreSource
@@ -1745,6 +1806,16 @@ export interface QueryResult {
 export interface QueryVariable {
   name: string
   value: string
+}
+
+export interface ReaderConnection {
+  host?: string
+  port?: number
+  /** In ClickHouse, each schema is a database; this is the first one. */
+  database?: string
+  user: string
+  /** As in libpq. For verify-full, programs need the certificate of `GET /warehouse-readers/certificate`. */
+  sslMode?: "prefer" | "require" | "verify-full"
 }
 
 export interface Reference {
@@ -2945,6 +3016,44 @@ export interface WarehouseASourceBody extends SourceBodyFields {
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
   region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface WarehouseCertificate {
+  /** The certificates of the authority that signed the server’s certificate, in PEM format. */
+  certificate: string
+}
+
+export interface WarehouseReader {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: NameTranslation[]
+  /** The login ends at this time. Default: never. */
+  expires?: string
+  /** The networks from which the login may connect, as CIDR blocks. An empty list allows all networks. Setting it needs ROLE_MANAGE_FIREWALL_RULE, and seeing it ROLE_SEE_FIREWALL_RULE. If omitted, the stored list stays. */
+  networks?: string[]
+  schemas: ReferencedSchema[]
+  /** PENDING: the warehouse does not have the last change yet. A worker repeats it every few seconds. */
+  readerStatus: "ACTIVE" | "EXPIRED" | "PENDING"
+  /** A session was open at this time. Later sessions of less than ten seconds may have gone unnoticed. */
+  lastUsed?: string
+  connection: ReaderConnection
+}
+
+export interface WarehouseReaderBody {
+  name: string
+  translations?: NameTranslation[]
+  /** The login ends at this time. Default: never. */
+  expires?: string
+  /** The networks from which the login may connect, as CIDR blocks. An empty list allows all networks. Setting it needs ROLE_MANAGE_FIREWALL_RULE, and seeing it ROLE_SEE_FIREWALL_RULE. If omitted, the stored list stays. */
+  networks?: string[]
+  /** The schemas whose tables and views the login reads. All of them are in one warehouse. */
+  schemas: Reference[]
 }
 
 export interface Workflow {

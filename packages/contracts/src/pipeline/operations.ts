@@ -12,6 +12,7 @@ import { schemaSignatures } from './operations/schemas.ts'
 import { settingSignatures } from './operations/settings.ts'
 import { variableSignatures } from './operations/variables.ts'
 import { viewSignatures } from './operations/views.ts'
+import { warehouseReaderSignatures } from './operations/warehouse-readers.ts'
 import { workflowSignatures } from './operations/workflows.ts'
 
 export const pipelineOperations = {
@@ -26,6 +27,7 @@ export const pipelineOperations = {
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
   workflows: workflowSignatures,
+  warehouseReaders: warehouseReaderSignatures,
   publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
   deletedClients: deletedClientSignatures,

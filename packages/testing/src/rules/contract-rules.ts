@@ -2,7 +2,7 @@ import { secretName, type OperationSignature } from '@sluice/contracts'
 
 type Json = any
 
-/** Responses whose purpose is a token. */
+/** Responses whose purpose is a token or a password. */
 const tokenAnswers = new Set([
   'auth.finishSso',
   'ssoProviderConfigs.updateForClient',
@@ -11,6 +11,8 @@ const tokenAnswers = new Set([
   'auth.refresh',
   'account.enrolSecondFactor',
   'account.createApiToken',
+  'warehouseReaders.create',
+  'warehouseReaders.rotate',
 ])
 
 /**

@@ -59,13 +59,16 @@ const ledgerTableDefinition = `(
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
-/** Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero would mean no limit. */
-function limitsOf(): string {
+/**
+ * Returns the limits of a database user as SQL settings, with the seconds of a statement and the most that a statement can set. Every
+ * limit has a minimum of one, because zero would mean no limit.
+ */
+export function limitsOf(seconds = 30, mostSeconds = maxStatementSeconds): string {
   const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
     limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
-    limit('max_execution_time', 30, maxStatementSeconds),
+    limit('max_execution_time', seconds, mostSeconds),
   ].join(', ')
 }
 

@@ -2,16 +2,10 @@ import { warehouseTypes } from '@sluice/contracts/connector-types'
 import type { Redaction } from '@sluice/process'
 import type { WarehouseKind } from '../warehouse-kinds.ts'
 import type { RedshiftSettings } from '../redshift/redshift-settings.ts'
-import type { Warehouse } from '../warehouse.ts'
+import type { ReaderServer } from '../reader-server.ts'
+import type { Warehouse, WarehouseCredentials } from '../warehouse.ts'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-
-/** A client's name in its warehouses, and the secrets from which its passwords there are derived. */
-export interface WarehouseCredentials {
-  key: string
-  loadPassword: string
-  readPassword: string
-}
 
 /** A kind of warehouse other than PostgreSQL that an operator has configured. */
 export interface WarehouseDriver {
@@ -19,6 +13,8 @@ export interface WarehouseDriver {
   /** Opens the client's part of the server, and adds its passwords to `redaction`, so that logs do not contain them. */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
   part: { name: string; check(): Promise<void> }
+  /** The readers of the server; absent for a kind that cannot have readers. */
+  readers?: ReaderServer
 }
 
 /** Server addresses with administrator credentials, from the settings of these names; undefined if the server is not configured. */
@@ -52,6 +48,11 @@ const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
     redaction.add(...[access.service, access.load, access.read].map(({ password }) => password).filter(Boolean))
     return openClickHouseWarehouse(access, { keepDays })
   },
+  readers: {
+    define: async (...given) => (await loadClickHouseReaders(url)).define(...given),
+    drop: async (login) => (await loadClickHouseReaders(url)).drop(login),
+    observe: async () => (await loadClickHouseReaders(url)).observe(),
+  },
   part: {
     name: 'clickhouse',
     async check() {
@@ -60,6 +61,9 @@ const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
     },
   },
 })
+
+const loadClickHouseReaders = async (url: string): Promise<ReaderServer> =>
+  (await import('../clickhouse/clickhouse-readers.ts')).clickHouseReaders(url)
 
 const sqlServerDriver = (url: string): WarehouseDriver => ({
   kind: warehouseTypes.sqlServer,

@@ -18,10 +18,10 @@ export const deletedClientOperations = {
   }),
 
   erase: definePipelineOperation(signatures.erase, async (input) => {
-    const { db, warehouses, files, params, write, request } = input
+    const { db, warehouses, readers, files, params, write, request } = input
     const { code } = await readDeletedClient(params.uid, input)
     const client = params.uid.toLowerCase()
-    await eraseBulkData({ db, warehouses, filesDirectory: files.directory }, client)
+    await eraseBulkData({ db, warehouses, readers, filesDirectory: files.directory }, client)
     await write(async (trx) => request.audit(client, { code, erased: await eraseClientRows(trx, client) }))
     return undefined
   }),

@@ -9,6 +9,7 @@ import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-k
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
+import { detachReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
 import { translateDatabaseError } from '../../problems/translate-errors.ts'
@@ -18,11 +19,16 @@ const abandonsTables = (from: string, to: string): boolean => from !== to && fro
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
   const { rows } = await sql`select from data_pipelines where schema_id = ${schema}
-    union all select from views where schema_id = ${schema} limit 1`.execute(trx)
+    union all select from views where schema_id = ${schema}
+    union all select from warehouse_readers where schema_ids @> jsonb_build_array(${schema}::bigint) limit 1`.execute(
+    trx,
+  )
   return rows.length > 0
 }
 
-export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody> = {
+type DetachedReaders = Awaited<ReturnType<typeof detachReaders>>
+
+export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody, SchemaBody, DetachedReaders> = {
   async check(body, input) {
     const { kinds } = input.warehouses
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
@@ -47,7 +53,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     if (current && abandonsTables(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
       throw problems.refused(
         '/providerSchema',
-        `The provider cannot be changed, because data pipelines or views of this schema have data in ${current.provider_schema}. Create another schema, and move the pipelines there.`,
+        `The provider cannot be changed, because data pipelines, views or warehouse readers use this schema in ${current.provider_schema}. Create another schema, and move the pipelines there.`,
       )
     return {
       ...(current ? {} : { client: caller.client, schema_name: schemaName }),
@@ -61,7 +67,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     }
   },
 
-  async beforeDelete(trx, row) {
+  async beforeDelete(trx, row, { request }) {
     if (row.permanent)
       throw problems.refused('/permanent', 'A permanent schema cannot be deleted. Set permanent to false first.')
     const before = 'Delete them or move them first.'
@@ -70,10 +76,17 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
     assertNotUsed(await listFirstNames(views), 'Views are in this schema', before)
     await recordDrop(trx, { client: row.client, schema: row.schema_name })
+    const detached = await detachReaders(trx, row)
+    for (const reader of [...detached.ended, ...detached.kept])
+      request.audit(reader.uid, { before: redactSecrets(reader), lostSchema: row.uid })
+    return detached
   },
 
   /** Drops the schema now if the warehouse allows it; otherwise a worker drops it later. */
-  async afterDelete(row, input) {
+  async afterDelete(row, input, { ended, kept }) {
+    await input.readers.drop(ended)
+    // A worker repeats a change that fails.
+    for (const { id } of kept) await input.readers.apply(id).catch(() => {})
     await dropDeletedTables(input, row.client, { schema: row.uid })
   },
 }

@@ -5,12 +5,14 @@ import { catalogueClient } from '../../warehouses/public-dataset-owner.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityLookups } from '../../identity/identity-lookups.ts'
 import { eraseAfterDays, eraseBulkData, eraseClientRows, listClientsWithData } from '../../erasure/erase-client.ts'
+import type { WarehouseReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
 interface ErasureOptions {
   db: Kysely<DB>
   warehouses: ClientWarehouses
+  readers: Pick<WarehouseReaders, 'drop'>
   filesDirectory: string
   identity: Pick<IdentityLookups, 'deletedClients'>
   logger: Logger

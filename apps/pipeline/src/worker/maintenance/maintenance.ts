@@ -21,13 +21,23 @@ interface MaintenanceOptions {
   metrics: WorkerMetrics
   /** Milliseconds between two rounds, with a jitter of 20 %. */
   every?: number
+  /** The key of the advisory lock that these jobs hold while they run. */
+  lockKey?: number
 }
 
-/** Key of an advisory lock that nothing else in this database uses. */
-const lockKey = 7_314_502
+/** Keys of advisory locks that nothing else in this database uses. */
+const maintenanceLock = 7_314_502
+export const readersLock = 7_314_503
 
 /** Runs the jobs once a minute, in one worker at a time. A failed job is retried in the next round. */
-export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: MaintenanceOptions): Maintenance {
+export function startMaintenance({
+  db,
+  jobs,
+  logger,
+  metrics,
+  every = 60_000,
+  lockKey = maintenanceLock,
+}: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()
   const { signal } = stopping
   let timer: NodeJS.Timeout | undefined
@@ -36,7 +46,7 @@ export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: 
   function schedule(wait: number): void {
     timer = setTimeout(
       () => {
-        round = withMaintenanceLock(db, () => runJobs())
+        round = withMaintenanceLock(db, () => runJobs(), lockKey)
           .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance failed'))
           .then(() => {
             if (!signal.aborted) schedule(every)
@@ -71,7 +81,11 @@ export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: 
 }
 
 /** Runs `work` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
-export async function withMaintenanceLock(db: Kysely<DB>, work: () => Promise<void>): Promise<boolean> {
+export async function withMaintenanceLock(
+  db: Kysely<DB>,
+  work: () => Promise<void>,
+  lockKey = maintenanceLock,
+): Promise<boolean> {
   return db.connection().execute(async (connection) => {
     const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_lock(${lockKey}) as locked`.execute(
       connection,

@@ -25,11 +25,27 @@ export async function prepareWarehouseServer(
     const { rows } = await client.query('select datistemplate from pg_database where datname = $1', [templateDatabase])
     if (!rows[0]?.datistemplate) await createTemplate(client, superuserUrl)
     await client.query(`grant set on parameter temp_file_limit to ${escapeIdentifier(options.admin)}`)
+    await grantReload(client, superuserUrl, options.admin)
     for (const database of options.close ?? []) {
       await client.query(`revoke connect, temporary on database ${escapeIdentifier(database)} from public`)
     }
   } finally {
     await endAdmin(client)
+  }
+}
+
+/** Lets the administrator reload the rules of pg_hba.conf in the database of its own name, where it connects. */
+async function grantReload(client: Client, superuserUrl: string, admin: string): Promise<void> {
+  const { rowCount } = await client.query('select from pg_database where datname = $1', [admin])
+  if (!rowCount) return
+  const url = new URL(superuserUrl)
+  url.pathname = `/${encodeURIComponent(admin)}`
+  const inside = adminClient(url.href)
+  try {
+    await inside.connect()
+    await inside.query(`grant execute on function pg_reload_conf() to ${escapeIdentifier(admin)}`)
+  } finally {
+    await endAdmin(inside)
   }
 }
 

@@ -69,9 +69,11 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
   try {
     await admin.connect()
     await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
-    const { rows } = await admin.query<{ rolname: string }>('select rolname from pg_roles where rolname = any($1)', [
-      [names.load, names.read, names.owner],
-    ])
+    // The roles of readers and of their schemas have the same prefix.
+    const { rows } = await admin.query<{ rolname: string }>(
+      'select rolname from pg_roles where starts_with(rolname, $1)',
+      [`${names.database}_`],
+    )
     const roles = rows.map(({ rolname }) => rolname)
     // Ending the sessions of a role requires membership in it. Dropping the roles at the end also removes the memberships.
     if (roles.length > 0) await admin.query(`grant ${roles.join(', ')} to current_user with inherit true, set true`)
@@ -103,17 +105,22 @@ export function warehouseAccess(adminUrl: string, client: WarehouseClient): Ware
 type WarehouseNames = ReturnType<typeof namesOf>
 
 /** Letters, digits and underscores only: safe in SQL text without quotes. */
-function namesOf(key: string) {
+export function namesOf(key: string) {
   return { database: `c_${key}`, owner: `c_${key}_owner`, load: `c_${key}_load`, read: `c_${key}_read` }
 }
 
-async function ensureRole(admin: Client, role: string, attributes: string): Promise<void> {
+export async function ensureRole(admin: Client, role: string, attributes: string): Promise<void> {
   const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [role])
   await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
 }
 
 /** Replaces the role's own settings. Skips settings that the server does not have or that the administrator may not change. */
-async function applySettings(admin: Client, role: string, settings: RoleSettings, database: string): Promise<void> {
+export async function applySettings(
+  admin: Client,
+  role: string,
+  settings: RoleSettings,
+  database: string,
+): Promise<void> {
   await admin.query(`alter role ${role} reset all`)
   await admin.query(`alter role ${role} in database ${database} reset all`)
   for (const [name, value] of Object.entries(settings)) {
@@ -182,7 +189,7 @@ const scramIterations = 4096
  * Returns the verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). It is sent instead of the password, so that no server
  * log, statement statistic or network trace contains the password. Supports printable ASCII only, which SASLprep does not change.
  */
-async function scramVerifier(password: string): Promise<string> {
+export async function scramVerifier(password: string): Promise<string> {
   if (!/^[\x21-\x7e]{8,128}$/.test(password))
     throw new Error('A warehouse password has 8 to 128 printable ASCII characters.')
   const salt = randomBytes(16)

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { readerLimits } from '../../reader-server.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 export type RoleSettings = Readonly<Record<string, string>>
@@ -67,6 +68,20 @@ export const readSettings: RoleSettings = {
   idle_in_transaction_session_timeout: '1min',
   // Loads wait for the end of queries that read their tables, so queries have a time limit.
   transaction_timeout: '1h',
+  temp_file_limit: '2GB',
+}
+
+/**
+ * Defaults of a reader's sessions, which a session may change, except `temp_file_limit`. Readers cannot write because they lack the
+ * privileges, and `observeReaders` enforces the time limits.
+ */
+export const readerSettings: RoleSettings = {
+  ...keepaliveSettings,
+  default_transaction_read_only: 'on',
+  statement_timeout: `${readerLimits.statementSeconds}s`,
+  lock_timeout: '1min',
+  idle_in_transaction_session_timeout: `${readerLimits.idleInTransactionSeconds}s`,
+  transaction_timeout: `${readerLimits.transactionSeconds}s`,
   temp_file_limit: '2GB',
 }
 

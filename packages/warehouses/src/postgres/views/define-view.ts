@@ -89,6 +89,21 @@ async function moveView(client: ClientBase, from: PostgresRelation & TablePlace,
       `alter ${kind} ${qualifyName(view.schema, temporary)} rename to ${escapeIdentifier(view.name)}`,
     ].join(';'),
   )
+  if (from.schema !== view.schema) await exchangeGrants(client, from.schema, view)
+}
+
+/** Replaces the grants of a moved view: the readers of its old schema lose it, and those of its new schema get it. */
+async function exchangeGrants(client: ClientBase, before: string, view: TablePlace): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(
+    `select format(case n.nspname when $1 then 'revoke select on %I.%I from %I' else 'grant select on %I.%I to %I' end,
+       $2::text, $3::text, pg_get_userbyid(g.grantee)) as statement
+     from pg_default_acl d join pg_namespace n on n.oid = d.defaclnamespace cross join lateral aclexplode(d.defaclacl) g
+     where d.defaclrole = current_user::regrole and d.defaclobjtype = 'r' and g.privilege_type = 'SELECT'
+       and g.grantee <> 0 and n.nspname in ($1, $2)
+     order by n.nspname <> $1`,
+    [before, view.schema, view.name],
+  )
+  for (const { statement } of rows) await client.query(statement)
 }
 
 const temporaryName = () => `sluice_${randomBytes(8).toString('hex')}`

@@ -1,0 +1,78 @@
+import { type WarehouseReader, hasRole } from '@sluice/contracts'
+import { createRecordRepository, translatedProperty, type SharedColumns } from '@sluice/records'
+import { sql, type SqlBool } from 'kysely'
+import type { StoredReader } from '../../warehouse-readers/warehouse-readers.ts'
+import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import type { RequestContext } from '../operation-context.ts'
+import { schemasOf } from '../schemas/records.ts'
+
+export type WarehouseReaderRow = Omit<StoredReader, 'translations'> & Pick<SharedColumns, 'translations'>
+
+/** A caller who may see schemas sees all readers of the client. Networks cannot be searched, because they need a role of their own. */
+export const warehouseReaderRecords = createRecordRepository<WarehouseReaderRow, WarehouseReader, RequestContext>({
+  noun: 'warehouse reader',
+  table: 'warehouse_readers',
+  path: '/warehouse-readers',
+  properties: {
+    ...recordedProperties,
+    expires: { type: 'date-time', column: 'r.expires_at' },
+    lastUsed: { type: 'date-time', column: 'r.last_used_at' },
+  },
+  matches: (like) => sql`(r.name ilike ${like} or r.login ilike ${like})`,
+  scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,
+  present: presentReaders,
+})
+
+/** Presents readers. A schema that the caller may not see has only its names. */
+export async function presentReaders(rows: WarehouseReaderRow[], context: RequestContext): Promise<WarehouseReader[]> {
+  const { identity, request, caller, db, readers } = context
+  const references = rows.flatMap(({ schema_ids }) => schema_ids.map((schema_id) => ({ schema_id })))
+  const [authors, schemas, warehouse] = await Promise.all([
+    lookUpAuthors(rows, identity),
+    schemasOf(references, context),
+    db.selectFrom('warehouses').select('key').where('client', '=', caller.client).executeTakeFirst(),
+  ])
+  const seesNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
+  return rows.map((row) => {
+    const read = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
+    return {
+      id: row.uid,
+      client: row.client,
+      name: row.name,
+      displayName: translatedProperty(row, 'name', row.name, request.locales),
+      translations: row.translations,
+      created: row.created_at.toISOString(),
+      lastUpdated: row.updated_at.toISOString(),
+      ...authors(row),
+      schemas: read,
+      ...(row.expires_at && { expires: row.expires_at.toISOString() }),
+      ...(seesNetworks && { networks: row.networks }),
+      readerStatus: statusOf(row),
+      ...(row.last_used_at && { lastUsed: row.last_used_at.toISOString() }),
+      connection: connectionOf(
+        row,
+        warehouse?.key ?? '',
+        read.map(({ schemaName }) => schemaName),
+        readers,
+      ),
+    }
+  })
+}
+
+function statusOf({ pending, expires_at }: WarehouseReaderRow): WarehouseReader['readerStatus'] {
+  if (expires_at && expires_at.getTime() <= Date.now()) return 'EXPIRED'
+  return pending ? 'PENDING' : 'ACTIVE'
+}
+
+/** Returns the address of a reader; of a warehouse that is no longer configured, only the user. */
+function connectionOf(
+  { provider_schema, login: user }: WarehouseReaderRow,
+  key: string,
+  schemas: readonly string[],
+  readers: RequestContext['readers'],
+): WarehouseReader['connection'] {
+  const place = readers.findPlace(provider_schema)
+  if (!place?.address) return { user }
+  const { address, sslMode } = place
+  return { ...address, database: place.database(key, schemas), user, sslMode }
+}

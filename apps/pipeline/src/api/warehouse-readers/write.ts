@@ -1,0 +1,247 @@
+import { type NewWarehouseReader, type WarehouseReaderBody, hasRole } from '@sluice/contracts'
+import { type Caller, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
+import { type RecordWriter, redactSecrets, visibleTo } from '@sluice/records'
+import { newReaderLogin, newReaderPassword } from '@sluice/warehouses/reader-server'
+import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
+import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { type Transaction, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { WarehouseReaders } from '../../warehouse-readers/warehouse-readers.ts'
+import { requestSlots } from '../concurrency-limits.ts'
+import type { PipelineContext, RequestContext } from '../operation-context.ts'
+import { networkProblem } from '../../warehouse-readers/networks.ts'
+import { type WarehouseReaderRow, presentReaders, warehouseReaderRecords } from './records.ts'
+
+/** Readers of one client. Each can have ten connections to a server that the loads of all clients share. */
+export const maxReaders = 20
+
+export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseReaderRow, WarehouseReaderBody> = {
+  async check(body, { caller }) {
+    assertMayReadAllRows(caller)
+    for (const [index, network] of (body.networks ?? []).entries()) {
+      const wrong = networkProblem(network)
+      if (wrong) throw problems.refused(`/networks/${index}`, wrong)
+    }
+  },
+
+  async columns(trx, body, current, { caller, readers }) {
+    const schemas = await chooseSchemas(trx, body, caller)
+    const kind = kindOf(schemas, current)
+    const { server } = placeOf(readers, kind)
+    const networks = chooseNetworks(body, current, caller)
+    if (networks.length > 0 && !server.setNetworks)
+      throw problems.refused(
+        '/networks',
+        'Networks can only be restricted on a PostgreSQL server that Sluice runs. Leave the list empty, and ask the operator to restrict them.',
+      )
+    if (!current) await assertBelowLimit(trx, caller.client)
+    return {
+      ...(current ? {} : { client: caller.client, provider_schema: kind }),
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      schema_ids: JSON.stringify(schemas.map(({ id }) => id)),
+      networks: JSON.stringify(networks),
+      expires_at: chooseExpiry(body, current),
+      pending: true,
+    }
+  },
+
+  async beforeDelete() {},
+
+  async afterDelete(row, { readers }) {
+    await readers.drop([row])
+  },
+}
+
+function assertMayReadAllRows({ roles }: Pick<Caller, 'roles'>): void {
+  if (!hasRole(roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'))
+    throw problems.forbidden(
+      'This also needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE, because a warehouse reader reads all rows of its schemas.',
+    )
+}
+
+interface ChosenSchema {
+  id: number
+  provider_schema: string
+  schema_name: string
+}
+
+/** Returns the schemas in the order of the body, locked against deletion. Throws 422 for one that the caller may not see. */
+async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, caller: Caller): Promise<ChosenSchema[]> {
+  const uids = body.schemas.map(({ id }) => id.toLowerCase())
+  const twice = uids.findIndex((uid, index) => uids.indexOf(uid) !== index)
+  if (twice !== -1) throw problems.refused(`/schemas/${twice}`, 'This schema is in the list twice. Remove one of them.')
+  const found = await trx
+    .selectFrom('schemas as r')
+    .select(['r.id', 'r.uid', 'r.provider_schema', 'r.schema_name'])
+    .where('r.uid', 'in', uids)
+    .where('r.client', '=', caller.client)
+    .where(visibleTo(caller, 'READ'))
+    .orderBy('r.id')
+    .forKeyShare()
+    .execute()
+  const byUid = new Map(found.map((schema) => [schema.uid, schema]))
+  return uids.map((uid, index) => {
+    const schema = byUid.get(uid)
+    if (!schema) throw problems.refused(`/schemas/${index}/id`, `No schema that you may see has the id ${uid}.`)
+    return schema
+  })
+}
+
+/** Returns the warehouse of the schemas, which is the same for all of them and never changes. */
+function kindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
+  const kind = (current?.provider_schema ?? schemas[0]!.provider_schema) as WarehouseKind
+  const other = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
+  if (other !== -1) {
+    const found = warehouseName(schemas[other]!.provider_schema as WarehouseKind)
+    throw problems.refused(
+      `/schemas/${other}`,
+      `This schema is in another warehouse (${found}) than the others (${warehouseName(kind)}). Create a reader for each warehouse.`,
+    )
+  }
+  return kind
+}
+
+function placeOf(readers: WarehouseReaders, kind: WarehouseKind) {
+  try {
+    return readers.place(kind)
+  } catch (error) {
+    throw error instanceof WarehouseProblem ? problems.refused('/schemas', error.message) : error
+  }
+}
+
+/** Returns the stored networks if the body has none. Only holders of the role for firewall rules can change them. */
+function chooseNetworks(
+  body: WarehouseReaderBody,
+  current: WarehouseReaderRow | undefined,
+  { roles }: Caller,
+): string[] {
+  const stored = current?.networks ?? []
+  const { networks = stored } = body
+  const isSame = networks.length === stored.length && networks.every((network) => stored.includes(network))
+  if (!isSame && !hasRole(roles, 'ROLE_MANAGE_FIREWALL_RULE'))
+    throw problems.forbidden('Changing `networks` needs ROLE_MANAGE_FIREWALL_RULE. Leave the field out to keep them.')
+  return networks
+}
+
+function chooseExpiry({ expires }: WarehouseReaderBody, current: WarehouseReaderRow | undefined): Date | null {
+  if (expires === undefined) return null
+  const time = new Date(expires)
+  if (time.getTime() <= Date.now() && time.getTime() !== current?.expires_at?.getTime())
+    throw problems.refused(
+      '/expires',
+      'This time is in the past. Choose a later time, or delete the reader to end it now.',
+    )
+  return time
+}
+
+async function assertBelowLimit(trx: Transaction<DB>, client: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtext(${`warehouse readers:${client}`}))`.execute(trx)
+  const { count } = await trx
+    .selectFrom('warehouse_readers')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('client', '=', client)
+    .executeTakeFirstOrThrow()
+  if (count >= maxReaders)
+    throw problems.refused(
+      '/',
+      `Your organisation has ${maxReaders} warehouse readers, which is the maximum. Delete one that is not used.`,
+    )
+}
+
+type ReaderRequest<Path extends string, Body = undefined> = OperationInput<PipelineContext, Path, undefined, Body>
+
+/** Creates the login after the row is committed. If that fails, the row is deleted again, because the caller never gets the password. */
+export async function createReader(
+  input: ReaderRequest<'/warehouse-readers', WarehouseReaderBody>,
+): Promise<JsonResponse<NewWarehouseReader>> {
+  const { body, caller, write, request, readers, warehouses } = input
+  await warehouseReaderWriting.check(body, input)
+  const login = newReaderLogin(await warehouses.ensureKey(caller.client))
+  const row = await write(async (trx) => {
+    const columns = await warehouseReaderWriting.columns(trx, body, undefined, input)
+    const made = await warehouseReaderRecords.insert(trx, caller, { ...columns, login })
+    request.audit(made.uid, { after: redactSecrets(made) })
+    return made
+  })
+  const password = newReaderPassword()
+  try {
+    await applyReader(input, row, password)
+  } catch (error) {
+    await write(async (trx) => {
+      await warehouseReaderRecords.remove(trx, row)
+      request.audit(row.uid, { before: redactSecrets(row), failed: 'The warehouse did not create the login.' })
+    })
+    await readers.drop([row])
+    throw error
+  }
+  const { body: answer, headers } = await answerWithPassword(input, row.uid, password)
+  return new JsonResponse(answer, { ...headers, Location: `/api/v1/warehouse-readers/${row.uid}` })
+}
+
+/** Applies the change to the warehouse at once. If that fails, the change is stored, and a worker repeats it. */
+export async function updateReader(input: ReaderRequest<'/warehouse-readers/:uid', WarehouseReaderBody>) {
+  const { body, caller, params, request, write, db } = input
+  await warehouseReaderWriting.check(body, input)
+  const row = await write(async (trx) => {
+    const before = await warehouseReaderRecords.lock(trx, caller, params.uid, request.ifMatch)
+    const columns = await warehouseReaderWriting.columns(trx, body, before, input)
+    const after = await warehouseReaderRecords.update(trx, caller, before, columns)
+    request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
+    return after
+  })
+  await applyReader(input, row).catch((error: unknown) =>
+    input.logger.warn({ err: error, login: row.login }, 'a warehouse reader could not be changed yet'),
+  )
+  return warehouseReaderRecords.answer(await warehouseReaderRecords.read(db, caller, row.uid), input)
+}
+
+/** Gives the login a new password. The caller must be allowed to see all its schemas, because the password opens them. */
+export async function rotateReader(
+  input: ReaderRequest<'/warehouse-readers/:uid/rotate'>,
+): Promise<JsonResponse<NewWarehouseReader>> {
+  const { caller, params, write, request } = input
+  assertMayReadAllRows(caller)
+  const row = await write(async (trx) => {
+    const before = await warehouseReaderRecords.lock(trx, caller, params.uid, undefined)
+    placeOf(input.readers, before.provider_schema as WarehouseKind)
+    await assertSeesSchemas(trx, before, caller)
+    const after = await warehouseReaderRecords.update(trx, caller, before, { pending: true })
+    request.audit(after.uid, { rotated: true })
+    return after
+  })
+  const password = newReaderPassword()
+  await applyReader(input, row, password)
+  return answerWithPassword(input, row.uid, password)
+}
+
+async function assertSeesSchemas(trx: Transaction<DB>, { schema_ids }: WarehouseReaderRow, caller: Caller) {
+  const visible = await trx
+    .selectFrom('schemas as r')
+    .select('r.id')
+    .where('r.id', 'in', schema_ids)
+    .where(visibleTo(caller, 'READ'))
+    .execute()
+  if (visible.length < schema_ids.length)
+    throw problems.forbidden('This reader reads schemas that are not shared with you. Ask their owner to rotate it.')
+}
+
+/** Each call holds two connections of the service's database while the warehouse changes the login. */
+const applyReader = ({ readers }: PipelineContext, row: WarehouseReaderRow, password?: string): Promise<void> =>
+  requestSlots.readers.run(row.client, async () => {
+    await readers.applyNetworks()
+    await readers.apply(row.id, password)
+  })
+
+async function answerWithPassword(
+  input: RequestContext,
+  uid: string,
+  password: string,
+): Promise<JsonResponse<NewWarehouseReader>> {
+  const row = await warehouseReaderRecords.read(input.db, input.caller, uid)
+  const [reader] = await presentReaders([row], input)
+  const { connectionStrings } = placeOf(input.readers, row.provider_schema as WarehouseKind)
+  const { headers } = await warehouseReaderRecords.answer(row, input)
+  const connection = reader!.connection as Parameters<typeof connectionStrings>[0]
+  return new JsonResponse({ ...reader!, password, connectionStrings: connectionStrings(connection, password) }, headers)
+}

@@ -1,0 +1,251 @@
+import { isUnavailable, type KeyRing } from '@sluice/database'
+import type { Logger, Redaction } from '@sluice/process'
+import { keyOfReader } from '@sluice/warehouses/reader-server'
+import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
+import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, WarehouseReaders as ReadersTable } from '../database.ts'
+import type { IdentityLookups } from '../identity/identity-lookups.ts'
+import { type ClientWarehouses, warehouseCredentials } from '../warehouses/client-warehouses.ts'
+import type { ReaderPlace } from './reader-places.ts'
+
+export type StoredReader = Omit<Selectable<ReadersTable>, 'schema_ids' | 'networks'> & {
+  schema_ids: number[]
+  networks: string[]
+}
+
+/** Applies the stored readers to the warehouses. */
+export interface WarehouseReaders {
+  /** Returns the place of a kind. Throws NOT_SUPPORTED_HERE for a kind without readers, and for a place without an address. */
+  place(kind: WarehouseKind): ReaderPlace & Required<Pick<ReaderPlace, 'address'>>
+  /** Returns the place of a kind for showing stored readers; undefined if the warehouse is no longer configured. */
+  findPlace(kind: string): ReaderPlace | undefined
+  /**
+   * Gives a login its stored definition, and `password` if there is one. The row is locked meanwhile, so the last stored definition
+   * wins. Throws `WarehouseProblem`; `sync` then repeats it.
+   */
+  apply(id: number, password?: string): Promise<void>
+  /** Ends the sessions of logins and removes them. Never throws; `sync` repeats what fails. */
+  drop(readers: readonly Pick<StoredReader, 'provider_schema' | 'login'>[]): Promise<void>
+  /** Applies the networks of all readers. */
+  applyNetworks(): Promise<void>
+  /**
+   * Repairs differences between the stored readers and the warehouses: expired readers, readers of disabled and deleted clients, and
+   * changes that were not applied. Records when readers were used. Returns the number of changed logins.
+   */
+  sync(signal: AbortSignal): Promise<number>
+}
+
+interface WarehouseReadersOptions {
+  db: Kysely<DB>
+  keyRing: KeyRing
+  redaction: Redaction
+  warehouses: ClientWarehouses
+  places: ReadonlyMap<WarehouseKind, ReaderPlace>
+  identity: Pick<IdentityLookups, 'currentClients'>
+  logger: Logger
+}
+
+export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReaders {
+  const { db, places, logger } = parts
+  /** Whether each client may read, as of the last look-up. */
+  const active = new Map<string, boolean>()
+  /** False once a round found no logins of this installation, and nothing was stored since. */
+  let mayHaveLogins = true
+
+  async function apply(id: number, password?: string): Promise<void> {
+    await db.transaction().execute(async (trx) => {
+      const reader = await lockReader(trx, id)
+      if (!reader) return
+      const isActive = isUsable(reader) && (active.get(reader.client) ?? true)
+      await defineReader(parts, trx, reader, isActive, password)
+    })
+  }
+
+  async function drop(readers: readonly Pick<StoredReader, 'provider_schema' | 'login'>[]): Promise<void> {
+    for (const { provider_schema, login } of readers)
+      await places
+        .get(provider_schema as WarehouseKind)
+        ?.server.drop(login)
+        .catch((error: unknown) => logger.warn({ err: error, login }, 'a warehouse reader could not be dropped yet'))
+  }
+
+  async function applyNetworks(): Promise<void> {
+    // Under a lock, so that no process replaces newer rules by older ones.
+    await db.transaction().execute(async (trx) => {
+      await sql`select pg_advisory_xact_lock(hashtext('networks of warehouse readers'))`.execute(trx)
+      const readers = await listReaders(trx)
+      for (const [kind, { server }] of places) {
+        const own = readers.filter((reader) => reader.provider_schema === kind)
+        await server.setNetworks?.(own.map(({ login, networks }) => ({ login, networks })))
+      }
+    })
+  }
+
+  async function findActiveClients(clients: readonly string[]): Promise<void> {
+    const found = new Map((await parts.identity.currentClients(clients)).map((client) => [client.id, client]))
+    for (const uid of clients) {
+      const client = found.get(uid)
+      active.set(uid, client !== undefined && !client.disabled && client.pipelinesEnabled)
+    }
+  }
+
+  async function syncPlace(kind: WarehouseKind, { server }: ReaderPlace, signal: AbortSignal): Promise<number> {
+    const observed = new Map((await server.observe()).map((state) => [state.login, state]))
+    // Read after the logins: a login without a row belongs to a reader that was deleted.
+    const readers = (await listReaders(db)).filter((reader) => reader.provider_schema === kind)
+    await recordUse(
+      db,
+      readers.filter(({ login }) => observed.get(login)?.sessions),
+    )
+    let changed = 0
+    for (const reader of readers) {
+      signal.throwIfAborted()
+      const state = observed.get(reader.login)
+      const known = active.get(reader.client)
+      const wanted = isUsable(reader) && (known ?? state?.active ?? true)
+      const differs = state?.active !== wanted || (!wanted && state.sessions > 0)
+      if (!differs && !reader.pending) continue
+      await apply(reader.id)
+        .then(() => (changed += 1))
+        .catch((error: unknown) =>
+          logger.warn({ err: error, login: reader.login }, 'a warehouse reader could not be changed yet'),
+        )
+    }
+    const stored = new Set(readers.map(({ login }) => login))
+    const keys = new Set((await db.selectFrom('warehouses').select('key').execute()).map(({ key }) => key))
+    const own = [...observed.keys()].filter((login) => keys.has(keyOfReader(login)))
+    const left = own.filter((login) => !stored.has(login))
+    await drop(left.map((login) => ({ provider_schema: kind, login })))
+    mayHaveLogins ||= own.length > 0
+    return changed + left.length
+  }
+
+  return {
+    place(kind) {
+      const place = places.get(kind)
+      if (!place)
+        throw new WarehouseProblem(
+          'NOT_SUPPORTED_HERE',
+          `Warehouse readers are available for schemas in PostgreSQL and ClickHouse. This schema is in ${warehouseName(kind)}.`,
+        )
+      const { address } = place
+      if (!address)
+        throw new WarehouseProblem(
+          'NOT_SUPPORTED_HERE',
+          `Warehouse readers need an address to which programs can connect. Ask the operator to set ${place.addressSetting}.`,
+        )
+      return { ...place, address }
+    },
+    findPlace: (kind) => places.get(kind as WarehouseKind),
+    apply,
+    drop,
+    applyNetworks,
+    async sync(signal) {
+      const readers = await listReaders(db)
+      if (readers.length === 0 && !mayHaveLogins) return 0
+      mayHaveLogins = readers.length > 0
+      // While the identity service is down, the last known state stays.
+      await findActiveClients([...new Set(readers.map(({ client }) => client))]).catch((error: unknown) =>
+        logger.warn({ err: error }, 'the organisations of warehouse readers could not be checked'),
+      )
+      let changed = 0
+      for (const [kind, place] of places) changed += await syncPlace(kind, place, signal)
+      await applyNetworks()
+      return changed
+    },
+  }
+}
+
+const isUsable = ({ expires_at }: Pick<StoredReader, 'expires_at'>): boolean =>
+  expires_at === null || expires_at.getTime() > Date.now()
+
+const listReaders = (db: Kysely<DB>): Promise<StoredReader[]> =>
+  db.selectFrom('warehouse_readers').selectAll().orderBy('id').$castTo<StoredReader>().execute()
+
+const lockReader = (trx: Transaction<DB>, id: number): Promise<StoredReader | undefined> =>
+  trx
+    .selectFrom('warehouse_readers')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .$castTo<StoredReader>()
+    .executeTakeFirst()
+
+async function defineReader(
+  { db, keyRing, redaction, warehouses, places }: WarehouseReadersOptions,
+  trx: Transaction<DB>,
+  reader: StoredReader,
+  active: boolean,
+  password: string | undefined,
+): Promise<void> {
+  const place = places.get(reader.provider_schema as WarehouseKind)
+  if (!place) return
+  const rows = await trx.selectFrom('schemas').select('schema_name').where('id', 'in', reader.schema_ids).execute()
+  const schemas = rows.map(({ schema_name }) => schema_name)
+  if (active) {
+    const { catalog } = await warehouses.open(reader.client)
+    for (const schema of schemas) await catalog.ensureSchema(schema)
+  }
+  const credentials = await warehouseCredentials({ db, keyRing, redaction }, reader.client)
+  if (!credentials) return
+  const { login, expires_at } = reader
+  try {
+    await place.server.define(
+      credentials,
+      { login, schemas, active, ...(expires_at && { expires: expires_at }) },
+      password,
+    )
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+    throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', 'The warehouse cannot be reached. Try again later.', {
+      retryable: true,
+      cause: error,
+    })
+  }
+  await trx.updateTable('warehouse_readers').set({ pending: false }).where('id', '=', reader.id).execute()
+}
+
+/** Records that sessions are open now, at most once a minute. */
+async function recordUse(db: Kysely<DB>, readers: readonly Pick<StoredReader, 'id'>[]): Promise<void> {
+  if (readers.length === 0) return
+  await db
+    .updateTable('warehouse_readers')
+    .set({ last_used_at: sql`now()` })
+    .where(
+      'id',
+      'in',
+      readers.map(({ id }) => id),
+    )
+    .where(sql<boolean>`(last_used_at is null or last_used_at < now() - interval '1 minute')`)
+    .execute()
+}
+
+/**
+ * Takes a schema from all readers, in the transaction that deletes it. Returns the readers that lost their last schema, which are
+ * deleted; the others are pending until the warehouse has the change.
+ */
+export async function detachReaders(trx: Transaction<DB>, schema: { id: number; client: string }) {
+  const affected = await trx
+    .selectFrom('warehouse_readers')
+    .selectAll()
+    .where('client', '=', schema.client)
+    .where(sql<boolean>`schema_ids @> ${JSON.stringify([schema.id])}::jsonb`)
+    .orderBy('id')
+    .forUpdate()
+    .$castTo<StoredReader>()
+    .execute()
+  const [ended, kept]: [StoredReader[], StoredReader[]] = [[], []]
+  for (const reader of affected) {
+    const schema_ids = reader.schema_ids.filter((id) => id !== schema.id)
+    if (schema_ids.length === 0) {
+      await trx.deleteFrom('warehouse_readers').where('id', '=', reader.id).execute()
+      ended.push(reader)
+      continue
+    }
+    const change = { schema_ids: JSON.stringify(schema_ids), pending: true, version: sql<number>`version + 1` }
+    await trx.updateTable('warehouse_readers').set(change).where('id', '=', reader.id).execute()
+    kept.push(reader)
+  }
+  return { ended, kept }
+}

@@ -1,0 +1,100 @@
+import {
+  keyOfReader,
+  newReaderPassword,
+  readerLimits,
+  readerLoginPattern,
+  type ReaderDefinition,
+  type ReaderServer,
+  type ReaderState,
+} from '../reader-server.ts'
+import { clickhouseAccess, limitsOf } from './clickhouse-settings.ts'
+import { databaseOf, formatLiteral, quoteIdentifier } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+import { executeStatement, rowsOf, type ServerAccess } from './protocol/http.ts'
+import type { WarehouseCredentials } from '../warehouse.ts'
+
+/**
+ * The readers of a ClickHouse server: users who may select from the databases of their schemas. Statements for tables that do not exist
+ * yet need no further grant. Views run with the rights of the user who reads them, so a reader of a view also needs the schemas that the
+ * view reads.
+ */
+export function clickHouseReaders(url: string): ReaderServer {
+  const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
+  return {
+    define: (client, reader, password) => translated(() => defineReader(service, client, reader, password)),
+    async drop(login) {
+      keyOfReader(login)
+      await translated(async () => {
+        await executeStatement(service, `drop user if exists ${quoteIdentifier(login)}`)
+        await endQueries(service, login)
+      })
+    },
+    observe: () => translated(() => observeReaders(service)),
+  }
+}
+
+async function defineReader(
+  service: ServerAccess,
+  { key }: WarehouseCredentials,
+  { login, schemas, active }: ReaderDefinition,
+  password: string | undefined,
+): Promise<void> {
+  if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
+  const user = quoteIdentifier(login)
+  const identified = (secret: string) => `identified with sha256_password by ${formatLiteral(secret)}`
+  await executeStatement(service, `create user if not exists ${user} ${identified(password ?? newReaderPassword())}`)
+  const given = password === undefined ? '' : ` ${identified(password)}`
+  await executeStatement(
+    service,
+    `alter user ${user}${given} host ${active ? 'any' : 'none'} settings ${readerSettings}`,
+  )
+  const wanted = new Set(active ? schemas.map((schema) => databaseOf({ key, schema })) : [])
+  const held = await findGrants(service, login)
+  for (const database of wanted)
+    if (!held.has(database))
+      await executeStatement(service, `grant select, show on ${quoteIdentifier(database)}.* to ${user}`)
+  const lost = [...held].filter((database) => !wanted.has(database))
+  for (const database of lost)
+    await executeStatement(service, `revoke select, show on ${quoteIdentifier(database)}.* from ${user}`)
+  if (lost.length > 0 || !active || password !== undefined) await endQueries(service, login)
+}
+
+/** Users may pass settings with a query, as drivers do, within these limits. They cannot change data or limits. */
+const readerSettings = [
+  limitsOf(readerLimits.statementSeconds, readerLimits.statementSeconds),
+  `max_concurrent_queries_for_user = ${readerLimits.connections} min 1 max ${readerLimits.connections}`,
+  'readonly = 2 readonly',
+  'allow_ddl = 0 readonly',
+].join(', ')
+
+async function findGrants(service: ServerAccess, login: string): Promise<Set<string>> {
+  const rows = await rowsOf<{ database: string }>(
+    service,
+    `select distinct database from system.grants where user_name = {login:String} and access_type = 'SELECT' and database is not null`,
+    { parameters: { login } },
+  )
+  return new Set(rows.map(({ database }) => database))
+}
+
+const endQueries = (service: ServerAccess, login: string): Promise<unknown> =>
+  executeStatement(service, `kill query where user = ${formatLiteral(login)} async`)
+
+/** The server itself ends statements that exceed the limits. A user without hosts cannot connect. */
+async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
+  const rows = await rowsOf<{ login: string; active: number; sessions: number }>(
+    service,
+    `select u.name as login, notEmpty(any(u.host_ip)) as active, toUInt32(countIf(p.user = u.name)) as sessions
+     from system.users u left join system.processes p on p.user = u.name
+     where match(u.name, {pattern:String}) group by u.name`,
+    { parameters: { pattern: readerLoginPattern } },
+  )
+  return rows.map(({ login, active, sessions }) => ({ login, active: Boolean(active), sessions }))
+}
+
+async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw warehouseProblem(error, 'the warehouse')
+  }
+}

@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { until } from '@sluice/testing/wait-until'
+import type { ClientConfig } from 'pg'
+import { type PublicServer, socketFrom, startPublicServer } from '../../../test/public-server.ts'
+import { columns, loadAll } from '../../../test/row-fixtures.ts'
+import { connected } from '../../../test/scratch-warehouse.ts'
+import { newReaderLogin, newReaderPassword } from '../../reader-server.ts'
+import { openPostgresWarehouse } from '../postgres-warehouse.ts'
+import { provisionWarehouse } from './provision.ts'
+import { postgresReaders } from './reader-roles.ts'
+
+describe('the networks of readers, on a server that Sluice runs', () => {
+  const client = { key: 'networks', loadPassword: 'load-password', readPassword: 'read-password' }
+  let server: PublicServer
+  let readers: ReturnType<typeof postgresReaders>
+  beforeAll(async () => {
+    server = await startPublicServer()
+    readers = postgresReaders(server.adminUrl, { hbaInclude: server.rulesFile })
+    await using warehouse = openPostgresWarehouse(await provisionWarehouse(server.adminUrl, client))
+    await warehouse.catalog.ensureSchema('health')
+    await loadAll(warehouse, { table: 'cases', columns: columns({ id: 'INTEGER' }) }, [[1]])
+  })
+  afterAll(() => server?.[Symbol.asyncDispose]())
+
+  async function newReader() {
+    const [user, password] = [newReaderLogin(client.key), newReaderPassword()]
+    await readers.define(client, { login: user, schemas: ['health'], active: true }, password)
+    return { user, password }
+  }
+  type Login = Awaited<ReturnType<typeof newReader>>
+  /** Connects from an address, with TLS unless `ssl` is false. Returns the first row, or the code of the error. */
+  async function read({ user, password }: Login, from: string, changes: Partial<ClientConfig> = {}): Promise<unknown> {
+    try {
+      await using session = await connected({
+        host: '127.0.0.1',
+        port: server.port,
+        database: `c_${client.key}`,
+        user,
+        password,
+        ssl: { ca: server.certificate },
+        stream: () => socketFrom(from),
+        ...changes,
+      })
+      return (await session.query('select id from health.cases')).rows[0]
+    } catch (error) {
+      return (error as { code?: string }).code
+    }
+  }
+  const row = { id: 1 }
+  const rejected = '28000'
+
+  it('allow a reader without networks to connect from everywhere, but only with TLS from other machines', async () => {
+    const reader = await newReader()
+    await readers.setNetworks!([{ login: reader.user, networks: [] }])
+    await until(async () => (await read(reader, '127.0.0.2', { ssl: false })) === rejected)
+    expect(await read(reader, '127.0.0.2')).toEqual(row)
+    expect(await read(reader, '127.0.0.1')).toEqual(row)
+    expect(await read(reader, '127.0.0.1', { ssl: false })).toEqual(row)
+    expect(await read({ ...reader, password: 'wrong' }, '127.0.0.2')).toBe('28P01')
+  })
+
+  it('allow a reader with networks to connect from these only, and change without a restart', async () => {
+    const [reader, other] = [await newReader(), await newReader()]
+    const set = (networks: string[]) =>
+      readers.setNetworks!([
+        { login: reader.user, networks },
+        { login: other.user, networks: [] },
+      ])
+    await set(['192.0.2.0/24', '127.0.2.0/24'])
+    await until(async () => (await read(reader, '127.0.0.2')) === rejected)
+    expect(await read(reader, '127.0.2.9')).toEqual(row)
+    expect(await read(reader, '127.0.0.1')).toBe(rejected)
+    expect(await read(reader, '127.0.2.9', { database: 'warehouse' })).toBe(rejected)
+    expect(await read(other, '127.0.0.2')).toEqual(row)
+    await using inside = await connected({
+      host: '127.0.0.1',
+      port: server.port,
+      database: `c_${client.key}`,
+      ...reader,
+      ssl: { ca: server.certificate },
+      stream: () => socketFrom('127.0.2.9'),
+    })
+    await set(['127.0.0.2/32'])
+    await until(async () => (await inside.query('select 1').catch(() => 'ended')) === 'ended')
+    await until(async () => (await read(reader, '127.0.2.9')) === rejected)
+    expect(await read(reader, '127.0.0.2')).toEqual(row)
+    await set([])
+    await until(async () => (await read(reader, '127.0.2.9')) !== rejected)
+  })
+
+  it('give no other role access from other machines', async () => {
+    const admin = { user: 'warehouse', password: 'warehouse' }
+    const load = { user: `c_${client.key}_load`, password: client.loadPassword }
+    const superuser = { user: 'postgres', password: 'public-server' }
+    const rules = await readFile(server.rulesFile, 'utf8')
+    expect(rules).toContain('reject')
+    // The default rules of the cluster are about 127.0.0.1/32; PostgreSQL reports a missing rule like a rejection.
+    for (const login of [admin, load, superuser]) {
+      expect(await read(login, '127.0.0.2')).toBe(rejected)
+      expect(await read(login, '127.0.0.2', { ssl: false })).toBe(rejected)
+    }
+  })
+
+  it('need no file: the server starts and accepts its own roles without one', async () => {
+    await using session = await connected(server.adminUrl)
+    const { rows } = await session.query(`select has_function_privilege('pg_reload_conf()', 'execute') as may`)
+    expect(rows).toEqual([{ may: true }])
+  })
+
+  it('are not asked of a server that others run', () => {
+    expect(postgresReaders(server.adminUrl).setNetworks).toBeUndefined()
+  })
+
+  it('are checked with a certificate of this server only', async () => {
+    const reader = await newReader()
+    expect(await read(reader, '127.0.0.1', { ssl: true })).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE')
+    expect(await read(reader, '127.0.0.1', { host: 'localhost', ssl: { ca: server.certificate } })).toEqual(row)
+    const wrongName = { ca: server.certificate, servername: 'example.org' }
+    expect(await read(reader, '127.0.0.1', { ssl: wrongName })).toBe('ERR_TLS_CERT_ALTNAME_INVALID')
+  })
+})

@@ -1,0 +1,322 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Client, type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
+import {
+  keyOfReader,
+  type ReaderDefinition,
+  type ReaderNetworks,
+  readerLimits,
+  readerLoginPattern,
+  type ReaderServer,
+  type ReaderState,
+} from '../../reader-server.ts'
+import { busyProblem, type WarehouseCredentials } from '../../warehouse.ts'
+import { checkSchemaName } from '../names.ts'
+import { loadPool, withClient } from '../postgres-connections.ts'
+import { warehouseProblem } from '../problems.ts'
+import { adminClient, endAdmin } from './prepare-server.ts'
+import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
+import { readerSettings } from './role-settings.ts'
+
+/**
+ * The readers of a PostgreSQL server. A reader is a LOGIN role `c_<key>_r_…` that owns nothing. It is a member of `c_<key>_readers`,
+ * which may connect to the client's database, and of one role per schema, `c_<key>_s_…`, which may use the schema and select from
+ * its tables. Role `load` grants SELECT as a default privilege of the schema, so tables and views that it creates later have it too.
+ * `adminUrl` is the role that provisions warehouses. `hbaInclude` is a file that the server's pg_hba.conf includes.
+ */
+export function postgresReaders(
+  adminUrl: string,
+  { hbaInclude, limits = readerLimits }: { hbaInclude?: string | undefined; limits?: typeof readerLimits } = {},
+): ReaderServer {
+  return {
+    define: (client, reader, password) => defineReader(adminUrl, client, reader, password),
+    drop: (login) => dropReader(adminUrl, login),
+    observe: () => withAdmin(adminUrl, (admin) => observeReaders(admin, limits)),
+    ...(hbaInclude !== undefined && {
+      setNetworks: (all: readonly ReaderNetworks[]) =>
+        withAdmin(adminUrl, (admin) => writeNetworks(admin, hbaInclude, all)),
+    }),
+  }
+}
+
+async function defineReader(
+  adminUrl: string,
+  client: WarehouseCredentials,
+  { login, schemas, active, expires }: ReaderDefinition,
+  password: string | undefined,
+): Promise<void> {
+  const { key } = client
+  if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
+  const { database, owner } = namesOf(key)
+  const readers = `c_${key}_readers`
+  const wanted = active ? [readers, ...schemas.map((schema) => schemaRole(key, schema))] : []
+  await withAdmin(adminUrl, async (admin) => {
+    await lockReaders(admin, key)
+    const attributes = [
+      active ? 'login' : 'nologin',
+      `connection limit ${readerLimits.connections}`,
+      `valid until ${escapeLiteral(expires?.toISOString() ?? 'infinity')}`,
+      ...(password === undefined ? [] : [`password '${await scramVerifier(password)}'`]),
+    ]
+    for (const role of wanted) await ensureRole(admin, role, 'nologin')
+    await ensureRole(admin, login, attributes.join(' '))
+    // Membership is required to end the sessions of a role. The administrator can grant it to itself at any time.
+    await admin.query(`grant ${login} to current_user with inherit true, set false`)
+    await applySettings(admin, login, readerSettings, database)
+    // Tools find the tables without the name of a schema.
+    const path = schemas.length > 0 ? schemas.map(escapeIdentifier).join(', ') : `''`
+    await admin.query(`alter role ${login} set search_path = ${path}`)
+    if (active) {
+      await admin.query(`set role ${owner}`)
+      await admin.query(`grant connect on database ${database} to ${readers}`)
+      await admin.query('reset role')
+      await grantSchemas(adminUrl, client, schemas)
+    }
+    const lost = await changeMemberships(admin, login, wanted)
+    if (lost || !active || password !== undefined) await endSessions(admin, login)
+  })
+}
+
+/** Returns the role that reads a schema. Role names have at most 63 bytes, so it contains a digest of the schema's name. */
+export const schemaRole = (key: string, schema: string): string =>
+  `c_${key}_s_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
+
+/** Makes the login a member of exactly these roles. Returns whether it lost one. */
+async function changeMemberships(admin: Client, login: string, wanted: readonly string[]): Promise<boolean> {
+  const { rows } = await admin.query<{ name: string }>(
+    `select distinct g.rolname as name from pg_auth_members m
+     join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid where r.rolname = $1`,
+    [login],
+  )
+  const held = new Set(rows.map(({ name }) => name))
+  const [missing, lost] = [wanted.filter((name) => !held.has(name)), [...held].filter((name) => !wanted.includes(name))]
+  if (missing.length > 0) await admin.query(`grant ${missing.join(', ')} to ${login} with inherit true, set false`)
+  if (lost.length > 0) await admin.query(`revoke ${lost.map(escapeIdentifier).join(', ')} from ${login}`)
+  return lost.length > 0
+}
+
+/** Grants the roles of these schemas access to all tables and views, present and future. Role `load` owns them. */
+async function grantSchemas(adminUrl: string, client: WarehouseCredentials, schemas: readonly string[]): Promise<void> {
+  const pool = loadPool(warehouseAccess(adminUrl, client), 1)
+  try {
+    for (const schema of schemas) {
+      checkSchemaName(schema)
+      await withClient(pool, undefined, (load) => grantSchema(load, schema, schemaRole(client.key, schema)))
+    }
+  } finally {
+    await pool.end()
+  }
+}
+
+async function grantSchema(load: ClientBase, schema: string, role: string): Promise<void> {
+  const name = escapeIdentifier(schema)
+  const statements = [
+    'begin',
+    `grant usage on schema ${name} to ${role}`,
+    `alter default privileges in schema ${name} grant select on tables to ${role}`,
+    'commit',
+  ]
+  if (!(await hasDefaults(load, schema, role))) await retryCollisions(() => load.query(statements.join(';')), load)
+  // Transactions that began to create a table before the commit may not have seen the default privileges.
+  const creators = await findCreators(load, schema)
+  await grantMissing(load, schema, role)
+  if (creators.length === 0) return
+  await waitForEnd(load, schema, creators)
+  await grantMissing(load, schema, role)
+}
+
+async function hasDefaults(load: ClientBase, schema: string, role: string): Promise<boolean> {
+  const { rowCount } = await load.query(
+    `select from pg_default_acl d cross join lateral aclexplode(d.defaclacl) g
+     where d.defaclnamespace = to_regnamespace($1) and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
+       and g.grantee = $2::regrole and g.privilege_type = 'SELECT'
+       and has_schema_privilege($2::text, d.defaclnamespace, 'usage')`,
+    [escapeIdentifier(schema), role],
+  )
+  return rowCount !== 0
+}
+
+/** Grants SELECT on relations that were created before the default privileges. Locks tables like a publication, which may alter them. */
+async function grantMissing(load: ClientBase, schema: string, role: string): Promise<void> {
+  const { rows } = await load.query<{ place: string; lockable: boolean }>(
+    `select format('%I.%I', n.nspname, c.relname) as place, c.relkind <> 'm' as lockable
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition
+       and pg_has_role(c.relowner, 'usage') and not has_table_privilege($2, c.oid, 'select')`,
+    [schema, role],
+  )
+  for (const { place, lockable } of rows) {
+    const lock = lockable ? `lock table only ${place} in share update exclusive mode;` : ''
+    const statements = `begin; set local lock_timeout = '5s'; ${lock} grant select on ${place} to ${role}; commit`
+    await retryCollisions(() => load.query(statements), load)
+  }
+}
+
+/** Returns the transactions that are creating something in the schema: they hold a lock on it until they end. */
+async function findCreators(load: ClientBase, schema: string): Promise<string[]> {
+  const { rows } = await load.query<{ transaction: string }>(
+    `select distinct l.virtualtransaction as transaction from pg_locks l
+     where l.locktype = 'object' and l.classid = 'pg_namespace'::regclass and l.objid = to_regnamespace($1)
+       and l.database = (select oid from pg_database where datname = current_database()) and l.pid <> pg_backend_pid()`,
+    [escapeIdentifier(schema)],
+  )
+  return rows.map(({ transaction }) => transaction)
+}
+
+const creatorsTimeoutMs = 15_000
+
+async function waitForEnd(load: ClientBase, schema: string, creators: readonly string[]): Promise<void> {
+  for (const until = performance.now() + creatorsTimeoutMs; performance.now() < until; await sleep(100)) {
+    const left = await findCreators(load, schema)
+    if (!creators.some((creator) => left.includes(creator))) return
+  }
+  throw busyProblem(`A load or view of "${schema}" is being published. Try again when it has ended.`)
+}
+
+/** SQLSTATEs of concurrent changes of the same catalogue row: XX000 (tuple concurrently updated), a deadlock, and a dropped relation. */
+const collisionCodes = new Set(['XX000', '40P01', '23505', '42P01'])
+
+/** Repeats statements that failed because of a concurrent change. A relation that was dropped in between needs no grant. */
+async function retryCollisions(statements: () => Promise<unknown>, load: ClientBase): Promise<void> {
+  for (let tries = 1; ; tries += 1)
+    try {
+      await statements()
+      return
+    } catch (error) {
+      await load.query('rollback')
+      const { code = '' } = error as { code?: string }
+      if (code === '42P01') return
+      if (tries === 5 || !collisionCodes.has(code)) throw error
+    }
+}
+
+/**
+ * Drops the login with what it may have left: a session can write default privileges of its own role, which would keep the role
+ * from being dropped.
+ */
+async function dropReader(adminUrl: string, login: string): Promise<void> {
+  const key = keyOfReader(login)
+  await withAdmin(adminUrl, async (admin) => {
+    await lockReaders(admin, key)
+    const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [login])
+    if (!rowCount) return
+    await admin.query(`grant ${login} to current_user with inherit true, set false`)
+    await admin.query(`alter role ${login} nologin`)
+    await endSessions(admin, login)
+    const { database } = namesOf(key)
+    const { rowCount: exists } = await admin.query('select from pg_database where datname = $1', [database])
+    if (exists) {
+      const url = new URL(adminUrl)
+      url.pathname = `/${database}`
+      await withAdmin(url.href, (inside) => inside.query(`drop owned by ${login}`))
+    }
+    await admin.query(`drop role ${login}`)
+  })
+}
+
+const endSessions = (admin: Client, login: string): Promise<unknown> =>
+  admin.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [login])
+
+/** A session can raise its own time-outs, so the limits are enforced from outside. */
+const endSessionsBeyondLimits = `
+  select pg_terminate_backend(pid) from (
+    select a.*, row_number() over (partition by split_part(r.rolname, '_', 2) order by a.backend_start, a.pid) as of_client,
+      row_number() over (order by a.backend_start, a.pid) as of_server
+    from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
+    where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')
+  ) s
+  where s.of_client > $2 or s.of_server > current_setting('max_connections')::int * $3::float8
+    or s.state = 'active' and s.query_start < clock_timestamp() - make_interval(secs => $4)
+    or s.state like 'idle in transaction%' and s.state_change < clock_timestamp() - make_interval(secs => $5)
+    or s.xact_start < clock_timestamp() - make_interval(secs => $6)`
+
+async function observeReaders(admin: Client, limits: typeof readerLimits): Promise<ReaderState[]> {
+  await admin.query(endSessionsBeyondLimits, [
+    readerLoginPattern,
+    limits.clientConnections,
+    limits.serverShare,
+    limits.statementSeconds + limits.graceSeconds,
+    limits.idleInTransactionSeconds + limits.graceSeconds,
+    limits.transactionSeconds + limits.graceSeconds,
+  ])
+  const { rows } = await admin.query<ReaderState>(
+    `select r.rolname as login, r.rolcanlogin as active, count(a.pid)::int as sessions
+     from pg_roles r left join pg_stat_activity a on a.usesysid = r.oid and a.backend_type = 'client backend'
+     where r.rolname ~ $1 group by r.rolname, r.rolcanlogin`,
+    [readerLoginPattern],
+  )
+  return rows
+}
+
+/**
+ * Writes the rules for readers into the file that pg_hba.conf includes before its own rules, and reloads the server's configuration
+ * if they changed, which `prepareWarehouseServer` lets the administrator do. Ends the sessions of restricted readers from elsewhere.
+ */
+async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
+  const rules = formatRules(all)
+  if ((await readFile(file, 'utf8').catch(() => '')) !== rules) {
+    // A rename, so that the server never reads half a file.
+    const draft = `${file}.${randomBytes(6).toString('hex')}`
+    await writeFile(draft, rules, { mode: 0o644 })
+    await rename(draft, file)
+    await admin.query('select pg_reload_conf()')
+  }
+  const allowed = all.flatMap(({ login, networks }) => networks.map((network) => ({ login, network })))
+  if (allowed.length === 0) return
+  await admin.query(endSessionsElsewhere, [allowed.map(({ login }) => login), allowed.map(({ network }) => network)])
+}
+
+/** The rules apply to new connections only. */
+const endSessionsElsewhere = `
+  select pg_terminate_backend(a.pid) from pg_stat_activity a
+  where a.usename = any($1::text[]) and not exists (
+    select from unnest($1::text[], $2::cidr[]) as allowed (login, network)
+    where allowed.login = a.usename and a.client_addr <<= allowed.network)`
+
+/**
+ * Returns rules for the logins of readers, and for no other role. The first matching rule decides. Readers connect with TLS, except from
+ * the server's own machine.
+ */
+function formatRules(all: readonly ReaderNetworks[]): string {
+  const restricted = all.filter(({ networks }) => networks.length > 0)
+  const any = `"/${readerLoginPattern}"`
+  return [
+    '# Sluice replaces this file when a warehouse reader changes.',
+    ...restricted
+      .toSorted((one, other) => (one.login < other.login ? -1 : 1))
+      .flatMap(({ login, networks }) => [
+        ...networks.map((network) =>
+          allow(isLocal(network) ? 'host' : 'hostssl', `c_${keyOfReader(login)}`, login, network),
+        ),
+        `host all ${login} all reject`,
+      ]),
+    allow('hostssl', 'all', any, 'all'),
+    allow('host', 'all', any, '127.0.0.1/32'),
+    allow('host', 'all', any, '::1/128'),
+    `host all ${any} all reject`,
+    '',
+  ].join('\n')
+}
+
+const allow = (type: string, database: string, user: string, network: string): string =>
+  `${type} ${database} ${user} ${network} scram-sha-256`
+
+const isLocal = (network: string): boolean => network.startsWith('127.') || network === '::1/128'
+
+const lockReaders = (admin: Client, key: string): Promise<unknown> =>
+  admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
+
+async function withAdmin<T>(url: string, work: (admin: Client) => Promise<T>): Promise<T> {
+  const admin = adminClient(url)
+  try {
+    await admin.connect()
+    return await work(admin)
+  } catch (error) {
+    if ((error as { code?: string }).code === '55P03')
+      throw busyProblem('Another process is changing the warehouse. Try again in a moment.', { cause: error })
+    throw warehouseProblem(error, { place: 'the warehouse' })
+  } finally {
+    await endAdmin(admin)
+  }
+}
