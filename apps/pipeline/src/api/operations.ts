@@ -6,6 +6,8 @@ import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
 import { deletedClientOperations } from './deleted-clients/operations.ts'
 import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation-context.ts'
+import { allRunsOperations } from './runs/operations-of-all.ts'
+import { scheduleOperations } from './schedules/operations.ts'
 import { publicOperations } from './public-data/operations.ts'
 import { publicDatasetOperations } from './public-datasets/operations.ts'
 import { schemaOperations } from './schemas/operations.ts'
@@ -26,6 +28,8 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(dataQualityCheckGroupOperations),
   ...Object.values(destinationOperations),
   ...Object.values(workflowOperations),
+  ...Object.values(allRunsOperations),
+  ...Object.values(scheduleOperations),
   ...Object.values(publicOperations),
   ...Object.values(deletedClientOperations),
 ]

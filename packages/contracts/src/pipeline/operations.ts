@@ -6,6 +6,8 @@ import { destinationSignatures } from './operations/destinations.ts'
 import { catalogueSignatures } from './operations/catalogue.ts'
 import { publicDatasetSignatures } from './operations/public-datasets.ts'
 import { publicSignatures } from './operations/public-data.ts'
+import { runListSignatures } from './operations/runs.ts'
+import { scheduleSignatures } from './operations/schedules.ts'
 import { schemaSignatures } from './operations/schemas.ts'
 import { settingSignatures } from './operations/settings.ts'
 import { variableSignatures } from './operations/variables.ts'
@@ -23,6 +25,8 @@ export const pipelineOperations = {
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
   workflows: workflowSignatures,
+  runs: runListSignatures,
+  schedules: scheduleSignatures,
   publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
   deletedClients: deletedClientSignatures,

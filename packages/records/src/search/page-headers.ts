@@ -14,6 +14,8 @@ interface AnsweredPage {
   cursor?: string
   /** Whether this page was requested by a cursor. Such a page has no `prev` link. */
   byCursor?: boolean
+  /** Whether the list takes no page numbers. */
+  onlyCursors?: boolean
 }
 
 /** Characters. By default, proxies allow 4 kB for all response headers, and a search can be that long. */
@@ -46,16 +48,17 @@ interface LinkContext extends AnsweredPage {
 /** Returns the Link header (RFC 8288) with addresses relative to the host. A header that is too long keeps only `next`. */
 function linkHeader(
   url: string,
-  { page, pageSize, pageCount, more, cursor, byCursor }: LinkContext,
+  { page, pageSize, pageCount, more, cursor, byCursor, onlyCursors }: LinkContext,
 ): string | undefined {
   const to = (rel: string, pageParameters: Record<string, string>) =>
     `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
   const numbered = (rel: string, target: number) => to(rel, { page: String(target) })
   const next = more ? [cursor === undefined ? numbered('next', page + 1) : to('next', { after: cursor })] : []
-  const previous = page > 1 && !byCursor ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
+  const previous = page > 1 && !byCursor && !onlyCursors ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
   const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
   const last = reachable ? [numbered('last', pageCount)] : []
-  const all = [numbered('first', 1), ...previous, ...next, ...last].join(', ')
+  const first = onlyCursors ? to('first', {}) : numbered('first', 1)
+  const all = [first, ...previous, ...next, ...last].join(', ')
   return all.length <= maxLinkLength ? all : next[0]
 }
 

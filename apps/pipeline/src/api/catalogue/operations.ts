@@ -2,12 +2,14 @@ import {
   pipelineOperations,
   type Column,
   type DataQuery,
+  type Lineage,
   type QueryResult,
   type Table,
   type TableListQuery,
 } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
+import { findOwners, readLineage } from '../lineage/read-lineage.ts'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
@@ -47,7 +49,9 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   return presentTable(table, place)
 }
 
-async function requireCatalogueTable(input: OperationInput<PipelineContext, TablePath, unknown, undefined>) {
+async function requireCatalogueTable(
+  input: Pick<OperationInput<PipelineContext, TablePath, unknown, undefined>, 'db' | 'params' | 'warehouses' | 'caller'>,
+) {
   const { params, warehouses, caller } = input
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
   const place = visible.find(({ name }) => name === params.name)
@@ -63,6 +67,17 @@ const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileD
     return { warehouse, table, labels: place, object: null }
   })
 
+/** Reads the lineage of a table or view. It reads the pipeline or view that creates it. */
+async function readTableLineage(
+  input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/lineage', undefined, undefined>,
+): Promise<Lineage> {
+  const { place } = await requireCatalogueTable(input)
+  const relation = { schema: place.schema, name: place.name }
+  const owners = await findOwners(input.db, input.caller.client, [relation])
+  const creators = owners.filter(({ kind }) => kind !== 'TABLE')
+  return readLineage(input, { kind: 'TABLE', client: input.caller.client, relation }, creators)
+}
+
 const readTableColumns = async (input: ReadTableRequest): Promise<Column[]> => (await readCatalogueTable(input)).columns
 
 export const catalogueOperations = {
@@ -71,6 +86,7 @@ export const catalogueOperations = {
   allTables: definePipelineOperation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
   table: definePipelineOperation(signatures.table, readCatalogueTable),
   columns: definePipelineOperation(signatures.columns, readTableColumns),
+  tableLineage: definePipelineOperation(signatures.tableLineage, readTableLineage),
   tableData: definePipelineOperation(signatures.tableData, readTableRows),
   stagingTable: definePipelineOperation(signatures.stagingTable, readStagingTable),
 }

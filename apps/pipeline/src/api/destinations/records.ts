@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type Destination, type ReferencedView, destinationTypes, hasRole, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
 import type { ImportOptions, TargetSettings } from '../../destinations/push-target.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
@@ -66,6 +66,7 @@ export const destinationRecords = createRecordRepository<DestinationRow, Destina
   path: '/destinations',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
     description: { type: 'string', column: 'r.description' },
     type: { type: 'enum', column: 'r.type', values: destinationTypes },
     disabled: { type: 'boolean', column: 'r.disabled' },

@@ -2,9 +2,10 @@ import { type DataQuery, type QueryResult, type Table, pipelineOperations, searc
 import { sharingOperations } from '@sluice/records'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { lineageOperation } from '../lineage/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { createView, deleteView, updateView } from './write.ts'
+import { createView, deleteView, findViewPlace, listHandmadeViews, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { presentTable, tableLabelsOf } from '../table-responses.ts'
@@ -61,6 +62,11 @@ export const viewOperations = {
   update: definePipelineOperation(signatures.update, updateView),
   delete: definePipelineOperation(signatures.delete, deleteView),
   ...sharingOperations(signatures, { operation: definePipelineOperation, records: viewRecords }, assertSharingTargets),
+  ...lineageOperation(signatures, {
+    kind: 'VIEW',
+    records: viewRecords,
+    listExternalReaders: async (input, row) => listHandmadeViews(input, row, await findViewPlace(input.db, row)),
+  }),
   ...runOperations(signatures, { kind: 'VIEW', records: viewRecords }),
   table: definePipelineOperation(signatures.table, readViewTable),
   data: definePipelineOperation(signatures.data, readViewData),

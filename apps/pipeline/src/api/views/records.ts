@@ -1,8 +1,8 @@
-import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
+import { type RunStatus, type View, runStatuses, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, lastRunStatus, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
 import type { Views } from '../../database.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
@@ -63,6 +63,14 @@ export const viewRecords = createRecordRepository<ViewRow, View, RequestContext>
   path: '/views',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
+    lastRunStatus: {
+      type: 'enum',
+      // As in `pendingStatus`.
+      column: sql`case when r.pending is null or ${lastRunStatus} in ('QUEUED', 'RUNNING') then ${lastRunStatus} else 'PENDING' end`,
+      values: [...runStatuses, 'PENDING'],
+      required: true,
+    },
     description: { type: 'string', column: 'r.description' },
     tags: { type: 'strings', column: tagsColumn },
     dataWarehouseViewName: { type: 'string', column: 'r.view_name' },

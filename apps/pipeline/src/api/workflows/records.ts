@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Workflows } from '../../database.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
@@ -76,6 +76,7 @@ export const workflowRecords = createRecordRepository<WorkflowRow, Workflow, Req
   path: '/workflows',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
     description: { type: 'string', column: 'r.description' },
     disabled: { type: 'boolean', column: 'r.disabled' },
     runTrigger: { type: 'enum', column: 'r.run_trigger', values: runTriggers },
