@@ -19,7 +19,26 @@ interface SqlLevel {
   isQuery: boolean
   /** Whether the position is in a list of tables after FROM, in which a comma precedes another table. */
   isInFrom: boolean
+  /** Whether the position is in a list of common table expressions after WITH, and whether they can refer to themselves. */
+  isInWith: boolean
+  isRecursive: boolean
+  /** The name of the last common table expression of the list. */
+  lastName: string
+  /** The common table expressions that queries on this level, and inside of it, can refer to. */
+  expressions: Set<string>
+  /** The common table expression whose query this level is. */
+  defines?: string
 }
+
+const openLevel = (defines?: string): SqlLevel => ({
+  isQuery: false,
+  isInFrom: false,
+  isInWith: false,
+  isRecursive: false,
+  lastName: '',
+  expressions: new Set(),
+  ...(defines !== undefined && { defines }),
+})
 
 const endOfFrom = new Set([
   ...['where', 'group', 'order', 'having', 'limit', 'offset', 'fetch', 'window', 'for', 'returning', 'set'],
@@ -33,17 +52,16 @@ const beforeRelation = new Set(['only', 'lateral'])
  */
 export function relationsInSql(sql: string): NamedRelation[] {
   const tokens = tokensOf(sql)
-  const expressions = commonTableExpressions(tokens)
   const found = new Map<string, NamedRelation>()
-  const levels: SqlLevel[] = [{ isQuery: false, isInFrom: false }]
+  let levels = [openLevel()]
   let isRelationNext = false
   for (let at = 0; at < tokens.length; at += 1) {
     const { kind, text, isQuoted } = tokens[at]!
     const level = levels.at(-1)!
     if (kind === 'mark') {
-      if (text === '(') levels.push({ isQuery: false, isInFrom: false })
-      if (text === ')' && levels.length > 1) levels.pop()
-      if (text === ';') levels.splice(0, levels.length, { isQuery: false, isInFrom: false })
+      if (text === '(') levels.push(openLevel(definedExpression(level, tokens[at - 1])))
+      if (text === ')' && levels.length > 1) closeLevel(levels)
+      if (text === ';') levels = [openLevel()]
       isRelationNext = text === ',' && level.isInFrom
       continue
     }
@@ -51,19 +69,39 @@ export function relationsInSql(sql: string): NamedRelation[] {
     if (isRelationNext && !beforeRelation.has(keyword) && !endOfFrom.has(keyword)) {
       const { relation, end } = readRelation(tokens, at)
       const isFunction = tokens[end]?.text === '(' && tokens[end]?.kind === 'mark'
-      const isExpression = relation.schema === undefined && expressions.has(relation.name)
+      const isExpression =
+        relation.schema === undefined && levels.some(({ expressions }) => expressions.has(relation.name))
       if (!isFunction && !isExpression) found.set(JSON.stringify(relation), relation)
       at = end - 1
       isRelationNext = false
       continue
     }
-    if (keyword === 'select' || keyword === 'delete') level.isQuery = true
+    if (level.isInWith && !inExpressionHead.has(keyword)) level.lastName = text
+    if (level.isInWith && keyword === 'recursive') level.isRecursive = true
+    if (keyword === 'with' && !level.isQuery) level.isInWith = true
+    if (keyword === 'select' || keyword === 'delete') Object.assign(level, { isQuery: true, isInWith: false })
     if (endOfFrom.has(keyword)) level.isInFrom = false
     const opensFrom = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, at)
     if (opensFrom) level.isInFrom = true
     isRelationNext = opensFrom || keyword === 'join' || (isRelationNext && beforeRelation.has(keyword))
   }
   return [...found.values()]
+}
+
+const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
+
+/** Returns the name of the common table expression whose query opens after this token: `name as (`, `name (columns) as materialized (`. */
+function definedExpression(level: SqlLevel, before: SqlToken | undefined): string | undefined {
+  const isQueryNext = before?.kind === 'name' && !before.isQuoted && ['as', 'materialized'].includes(before.text)
+  if (!level.isInWith || !isQueryNext) return undefined
+  if (level.isRecursive) level.expressions.add(level.lastName)
+  return level.lastName
+}
+
+/** A common table expression is visible after its own query, which can therefore read a table of the same name. */
+function closeLevel(levels: SqlLevel[]): void {
+  const { defines } = levels.pop()!
+  if (defines !== undefined) levels.at(-1)!.expressions.add(defines)
 }
 
 function tokensOf(sql: string): SqlToken[] {
@@ -91,26 +129,4 @@ function readRelation(tokens: readonly SqlToken[], start: number): { relation: N
 /** Whether FROM is part of the comparison `a is [not] distinct from b`. */
 function followsDistinctFrom(tokens: readonly SqlToken[], at: number): boolean {
   return tokens[at - 1]?.text === 'distinct' && ['is', 'not'].includes(tokens[at - 2]?.text ?? '')
-}
-
-/** Returns the names of common table expressions: `name as (`, `name as materialized (`, `name (columns) as (`. */
-function commonTableExpressions(tokens: readonly SqlToken[]): Set<string> {
-  const names = new Set<string>()
-  const opened: number[] = []
-  let lastGroupStart = -1
-  for (const [at, { kind, text }] of tokens.entries()) {
-    if (kind === 'mark' && text === '(') {
-      const before = tokens.slice(Math.max(0, at - 3), at).map((token) => token.text)
-      const asAt = before.lastIndexOf('as')
-      const between = before.slice(asAt + 1)
-      if (asAt >= 0 && between.every((word) => word === 'not' || word === 'materialized')) {
-        const nameAt = at - before.length + asAt - 1
-        const name = tokens[nameAt]?.text === ')' ? tokens[lastGroupStart - 1] : tokens[nameAt]
-        if (name?.kind === 'name') names.add(name.text)
-      }
-      opened.push(at)
-    }
-    if (kind === 'mark' && text === ')') lastGroupStart = opened.pop() ?? -1
-  }
-  return names
 }
