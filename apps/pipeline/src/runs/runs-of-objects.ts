@@ -1,5 +1,5 @@
-import { runOrigins } from '@sluice/contracts'
-import { type Kysely, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import type { RunOrigin } from '@sluice/contracts'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { DB, Runs } from '../database.ts'
 import type { RunnableKind } from './runnable-kinds.ts'
 import { type RunState, runStates } from './run-states.ts'
@@ -16,7 +16,7 @@ export interface RunFilter {
   /** The query of the ids of the objects that the reader may see. */
   objects: RawBuilder<unknown>
   status?: readonly RunState[] | undefined
-  trigger?: readonly (typeof runOrigins)[number][] | undefined
+  trigger?: readonly RunOrigin[] | undefined
 }
 
 /** The position after a run in the order of lists. */
@@ -35,6 +35,9 @@ const columns = sql.raw(
 )
 const newestFirst = sql`order by created_at desc, id desc`
 
+const isTriggeredBy = (trigger: RunFilter['trigger']) =>
+  trigger === undefined ? sql`` : sql`and trigger = any(${[...trigger]}::text[])`
+
 /**
  * Lists runs of several objects, newest first, in one statement that has two ways to find them. If the reader may see at least a tenth of
  * the organisation's objects, it walks along the newest runs of the organisation and checks each. Otherwise most runs on that way
@@ -42,18 +45,19 @@ const newestFirst = sql`order by created_at desc, id desc`
  */
 export async function listRunsOfObjects(
   db: Kysely<DB>,
-  { client, objects, status = runStates, trigger = runOrigins }: RunFilter,
+  { client, objects, status = runStates, trigger }: RunFilter,
   { since, after, limit }: { since?: Date | undefined; after?: RunPosition | undefined; limit: number },
 ): Promise<RunOfObject[]> {
-  const position = sql<SqlBool>`${since ? sql`and created_at >= ${since}` : sql``} ${
+  const position = sql`${isTriggeredBy(trigger)} ${since ? sql`and created_at >= ${since}` : sql``} ${
     after ? sql`and (created_at, id) < (${after.created}, ${after.id}::bigint)` : sql``
   }`
-  // One index range for each pair, so that a rare status or trigger is found as fast as a frequent one.
-  const ranges = status.flatMap((state) =>
-    trigger.map(
-      (origin) => sql`select ${columns} from runs
-        where client = ${client} and state = ${sql.lit(state)} and trigger = ${sql.lit(origin)} ${position}`,
-    ),
+  // One index range for each status, so that a rare status is found as fast as a frequent one.
+  const ranges = status.map(
+    (state) => sql`
+      (select ${columns} from runs
+       where client = ${client} and state = ${sql.lit(state)} ${position} and not (select is_small from share)
+         and (select true from (${objects}) o where o.id = runs.runnable_id limit 1)
+       ${newestFirst} limit ${limit})`,
   )
   const { rows } = await sql<RunOfObject>`
     with seen as materialized (
@@ -65,15 +69,12 @@ export async function listRunsOfObjects(
     page as (
       (select of_object.* from seen cross join lateral (
          select ${columns} from runs
-         where runnable_id = seen.id and state = any(${[...status]}::text[]) and trigger = any(${[...trigger]}::text[]) ${position}
+         where runnable_id = seen.id and state = any(${[...status]}::text[]) ${position}
          order by id desc limit ${limit}
        ) of_object
        where (select is_small from share) ${newestFirst} limit ${limit})
       union all
-      (select newest.* from (${sql.join(ranges, sql` union all `)}) newest
-       where not (select is_small from share)
-         and (select true from (${objects}) o where o.id = newest.runnable_id limit 1)
-       ${newestFirst} limit ${limit})
+      (select newest.* from (${sql.join(ranges, sql` union all `)}) newest ${newestFirst} limit ${limit})
     )
     select page.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
     from page join runnables o on o.id = page.runnable_id ${newestFirst} limit ${limit}`.execute(db)
@@ -83,7 +84,7 @@ export async function listRunsOfObjects(
 /** Reads those of the given runs that match the filter, oldest first. */
 export async function readRunsOfObjects(
   db: Kysely<DB>,
-  { client, objects, status = runStates, trigger = runOrigins }: RunFilter,
+  { client, objects, status = runStates, trigger }: RunFilter,
   ids: readonly number[],
 ): Promise<RunOfObject[]> {
   if (ids.length === 0) return []
@@ -91,7 +92,7 @@ export async function readRunsOfObjects(
     select found.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
     from (
       select ${columns} from runs
-      where id = any(${[...ids]}::bigint[]) and client = ${client} and state = any(${[...status]}::text[]) and trigger = any(${[...trigger]}::text[])
+      where id = any(${[...ids]}::bigint[]) and client = ${client} and state = any(${[...status]}::text[]) ${isTriggeredBy(trigger)}
     ) found join runnables o on o.id = found.runnable_id
     where (select true from (${objects}) v where v.id = found.runnable_id limit 1)
     order by found.id`.execute(db)

@@ -9,6 +9,7 @@ import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 export const runnableKinds = ['DATA_PIPELINE', 'VIEW', 'DESTINATION', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
 export const runOrigins = ['MANUAL', 'SCHEDULE', 'WORKFLOW'] as const
+export type RunOrigin = (typeof runOrigins)[number]
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export const logImportances = ['LOW', 'MEDIUM', 'HIGH'] as const
 
