@@ -138,6 +138,14 @@ const good: Record<string, () => Promise<Good>> = {
   ...goodQuality(given),
   ...goodViews(given),
   ...goodWorkflows(() => ({ owner, withFile: make.pipelineWithFile })),
+  'runs.list': async () => ({ query: '?kind=DATA_PIPELINE&status=OK&trigger=MANUAL&since=2026-01-01T00:00:00Z' }),
+  'runs.stream': async () => {
+    const uid = await make.pipelineWithFile()
+    await owner.post(`/data-pipelines/${uid}/run`).expect(202)
+    return { query: '?kind=DATA_PIPELINE&status=QUEUED' }
+  },
+  'schedules.list': async () => ({ query: '?pageSize=5&to=2099-01-01T00:00:00Z&from=2098-12-01T00:00:00Z' }),
+  'schedules.preview': async () => ({ body: { cronExpression: '0 6 * * 1-5' } }),
   'deletedClients.list': async () => ({}),
   'deletedClients.erase': async () => ({ uid: await deletedClient(service) }),
 }
@@ -163,6 +171,15 @@ const asked = (caller: Asking, signature: OperationSignature, { uid, taskId, key
   return request.type(`${signature.upload}${signature.form ? '; boundary=x' : ''}`).send(body ?? 'a\n1\n')
 }
 
+/** Reads a stream until it has an event with data of its contract. A stream of all runs has no end. */
+function untilFirstEvent(response: NodeJS.ReadableStream, done: (error: Error | null, text: string) => void): void {
+  let text = ''
+  response.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+    if (/^event: (log|run)\ndata: .*\n\n/m.test(text)) done(null, text)
+  })
+}
+
 describe('the operations', () => {
   it('match the contracts, and each has a valid sample request', () => {
     const ids = signatures.map(({ id }) => id).toSorted()
@@ -173,10 +190,11 @@ describe('the operations', () => {
 
 describe.each(table)('%s', (id, signature) => {
   it('returns a response that matches its contract for a valid request', async () => {
-    const answer = await asked(rightful(signature, owner), signature, await good[id]!())
+    const request = asked(rightful(signature, owner), signature, await good[id]!())
+    const answer = await (signature.events ? request.buffer(true).parse(untilFirstEvent) : request)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.events) {
-      const [first] = eventsOf(answer.text).filter(({ event }) => event === 'log')
+      const [first] = eventsOf(answer.body).filter(({ event }) => event === 'log' || event === 'run')
       expect(createContractChecker(signature.response!)(first!.data)).toEqual({ value: first!.data })
     } else if (signature.response)
       expect(createContractChecker(signature.response)(answer.body)).toEqual({ value: answer.body })

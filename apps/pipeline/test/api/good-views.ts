@@ -45,6 +45,7 @@ export function goodViews(scene: () => Scene) {
     'views.create': async () => ({ body: body({ materialized: true, tags: ['a'], anonymousAccess }) }),
     'views.read': async () => ({ uid: await fresh() }),
     'views.update': async () => ({ uid: await fresh(), body: body() }),
+    'views.lineage': async () => ({ uid: await fresh() }),
     'views.delete': async () => ({ uid: await fresh() }),
     'views.share': async () => ({
       uid: await fresh(),
@@ -59,6 +60,7 @@ export function goodViews(scene: () => Scene) {
     'schemas.saveAll': async () => ({ body: [schemaBody(), schemaBody()] }),
     'schemas.tables': async () => ({ uid: scene().loaded.schema, query: '?pageSize=5' }),
     'schemas.table': async () => ({ uid: scene().loaded.schema }),
+    'schemas.tableLineage': async () => ({ uid: scene().loaded.schema }),
     'schemas.columns': async () => ({ uid: scene().loaded.schema }),
     'schemas.tableData': async () => ({ uid: scene().loaded.schema, query: '?pageSize=10' }),
     'tables.list': async () => ({ query: '?query=a&page=1' }),

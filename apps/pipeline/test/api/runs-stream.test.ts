@@ -136,6 +136,38 @@ describe('the stream of runs', () => {
     expect(fresh.statuses(run.task)).toEqual([])
   })
 
+  it('leaves a client that reconnects at random with the state of every run', async () => {
+    const runs = await Promise.all(Array.from({ length: 8 }, () => queued()))
+    const known = new Map<string, string>()
+    let position: string | undefined
+    for (let connection = 0; connection < 5; connection += 1) {
+      await using stream = await opened(await listen({ headers: position ? { 'last-event-id': position } : {} }))
+      const cut = connection < 4 ? 200 + ((connection * 733) % 1_700) : 3_500
+      for (const [index, { task }] of runs.entries()) {
+        // Each run is claimed in one connection and ends in a later one, partly while no stream is open.
+        if (index % 4 === connection) await change(task, { state: 'RUNNING', attempt: 1, started_at: new Date() })
+        if (index % 4 === connection - 1) await end(task, index % 2 ? 'OK' : 'FAILED')
+      }
+      await new Promise((resolve) => setTimeout(resolve, cut))
+      for (const { taskId, status } of stream.runs()) known.set(taskId, status)
+      position = stream.position()
+      const late = runs[connection + 3]
+      if (connection < 4 && late) await change(late.task, { state: 'RUNNING', attempt: 2, started_at: new Date() })
+    }
+    const rows = await service.stack.db
+      .selectFrom('runs')
+      .select(['uid', 'state'])
+      .where(
+        'uid',
+        'in',
+        runs.map(({ task }) => task),
+      )
+      .execute()
+    expect(runs.map(({ task }) => known.get(task))).toEqual(
+      runs.map(({ task }) => rows.find(({ uid }) => uid === task)!.state),
+    )
+  })
+
   it('sends a reset if the position is older than a day, and ignores text that is not a position', async () => {
     const old = String(Date.now() - 25 * 60 * 60_000)
     await using stream = await opened(await listen({ headers: { 'last-event-id': old } }))
