@@ -47,7 +47,9 @@ const lockPollMs = 200
 /** Polls, because a statement that waits for the lock has a snapshot, for which `create index concurrently` of the other process waits. */
 async function waitForLock(client: pg.Client): Promise<void> {
   for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [migrationLock])
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      migrationLock,
+    ])
     if (rows[0]!.locked) return
     await sleep(lockPollMs)
   }
@@ -112,7 +114,9 @@ function pendingMigrations(present: MigrationFile[], applied: ReadonlyMap<string
 
 async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
   const isTransaction = !text.startsWith(withoutTransaction)
-  const statements = isTransaction ? ['begin', text] : text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
+  const statements = isTransaction
+    ? ['begin', text]
+    : text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
   try {
     for (const statement of statements) await client.query(statement)
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])

@@ -61,7 +61,8 @@ describe('migrate', () => {
   })
 
   it('repeats all statements of a migration without a transaction after a failure between them', async () => {
-    const repeatable = '-- without a transaction\ndrop index if exists things_id;\ncreate index things_id on things (id);\n'
+    const repeatable =
+      '-- without a transaction\ndrop index if exists things_id;\ncreate index things_id on things (id);\n'
     file('0003_index', `${repeatable}select * from later;\n`)
     await expect(migrate(url, folder)).rejects.toThrow('Migration 0003_index.sql failed: relation "later"')
     expect(await asked(url, "select to_regclass('things_id')::text as name")).toEqual([{ name: 'things_id' }])

@@ -4,7 +4,13 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { hasActiveRun } from '../runs/read-runs.ts'
 import type { RunnableKind } from '../runs/runnable-kinds.ts'
-import { type ReadObject, describeReaders, findReaders, findReadersBySql, toNamedReader } from './lineage/find-readers.ts'
+import {
+  type ReadObject,
+  describeReaders,
+  findReaders,
+  findReadersBySql,
+  toNamedReader,
+} from './lineage/find-readers.ts'
 import { objectKinds } from './object-kinds.ts'
 
 type DeletedObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
@@ -40,7 +46,10 @@ export async function assertNameUnused(
   const readers = await findReadersBySql(trx, caller, object)
   const users = describeReaders(readers.map(toNamedReader))
   if (users === undefined) return
-  throw problems.conflict(pointer, `SQL of ${users} names this ${nounOf(object)}. Change it there first, or keep the name.`)
+  throw problems.conflict(
+    pointer,
+    `SQL of ${users} names this ${nounOf(object)}. Change it there first, or keep the name.`,
+  )
 }
 
 /** Throws 409 if a run of the object is queued or running, or if it is used. Then raises the statement timeout for the deletion. */
@@ -51,7 +60,10 @@ export async function assertDeletable(
   externalViews?: readonly string[],
 ): Promise<void> {
   if (await hasActiveRun(trx, object.id))
-    throw problems.conflict('/', `A run of this ${nounOf(object)} is queued or running. Wait for its end, or cancel it.`)
+    throw problems.conflict(
+      '/',
+      `A run of this ${nounOf(object)} is queued or running. Wait for its end, or cancel it.`,
+    )
   await assertUnused(trx, caller, object, externalViews)
   // The object's runs of several months are deleted with it. Each can have 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)

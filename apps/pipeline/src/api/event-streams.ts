@@ -57,7 +57,10 @@ const tooManyStreams = () =>
   })
 
 /** Returns whether the caller of a stream still has their sign-in, their roles and their groups. */
-export async function hasKeptRights({ caller, identity }: Pick<RequestContext, 'caller' | 'identity'>): Promise<boolean> {
+export async function hasKeptRights({
+  caller,
+  identity,
+}: Pick<RequestContext, 'caller' | 'identity'>): Promise<boolean> {
   const principal = caller.given && (await identity.findPrincipal(caller.given.credential))
   if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false
   return caller.userGroups.every((group) => principal.userGroups.includes(group))

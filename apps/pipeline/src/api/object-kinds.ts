@@ -56,7 +56,10 @@ export interface RunnableFilter {
 const kindsInSchemas: readonly RunnableKind[] = ['DATA_PIPELINE', 'VIEW']
 
 /** Returns the query of the ids of all objects with runs that the caller may see. */
-export function visibleRunnables(caller: Caller, { kind = runnableKinds, schema }: RunnableFilter): RawBuilder<unknown> {
+export function visibleRunnables(
+  caller: Caller,
+  { kind = runnableKinds, schema }: RunnableFilter,
+): RawBuilder<unknown> {
   const inSchema =
     schema === undefined
       ? sql``
@@ -64,6 +67,9 @@ export function visibleRunnables(caller: Caller, { kind = runnableKinds, schema 
   const queries = runnableKinds
     .filter((one) => kind.includes(one) && hasRole(caller.roles, objectKinds[one].see))
     .filter((one) => schema === undefined || kindsInSchemas.includes(one))
-    .map((one) => sql`select r.id from ${sql.table(objectKinds[one].table)} as r where ${visibleTo(caller, 'READ')}${inSchema}`)
+    .map(
+      (one) =>
+        sql`select r.id from ${sql.table(objectKinds[one].table)} as r where ${visibleTo(caller, 'READ')}${inSchema}`,
+    )
   return queries.length > 0 ? sql.join(queries, sql` union all `) : sql`select null::bigint as id where false`
 }

@@ -87,5 +87,7 @@ export function formatTrigger(row: ScheduleRow, zone: string | undefined): strin
   if (!schedule.continuouslyUpdated) return triggered
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
   const full = [triggered && `at ${triggered}`, hours && formatInterval(hours, 'hour')].filter(Boolean).join(' and ')
-  return [minutes && formatInterval(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
+  return (
+    [minutes && formatInterval(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
+  )
 }

@@ -36,7 +36,23 @@ describe('relationsInSql', () => {
   })
 
   it('never fails, for any text', () => {
-    const piece = fc.constantFrom('select', 'from', 'join', 'with', 'as', '(', ')', ',', '.', '"a', "'", '--', '/*', 'x', ';')
+    const piece = fc.constantFrom(
+      'select',
+      'from',
+      'join',
+      'with',
+      'as',
+      '(',
+      ')',
+      ',',
+      '.',
+      '"a',
+      "'",
+      '--',
+      '/*',
+      'x',
+      ';',
+    )
     fc.assert(
       fc.property(fc.array(fc.oneof(piece, fc.string({ maxLength: 5 })), { maxLength: 40 }), (pieces) => {
         for (const { name } of relationsInSql(pieces.join(' '))) expect(typeof name).toBe('string')
@@ -77,19 +93,27 @@ describe('in a database', () => {
     ),
     query: fc.oneof(
       { maxDepth: 3 },
-      fc.array(tie('item'), { minLength: 1, maxLength: 3 }).map((items) =>
-        `select 1 as n, extract(year from now()) as y from ${items.map((item, at) => `${item} as x${at}`).join(', ')}`,
-      ),
-      fc.tuple(tie('item'), tie('item')).map(([one, other]) =>
-        `select 1 as n, 2 as y /* from a */ from ${one} p left join ${other} q on p is not distinct from null where exists (select 1)`,
-      ),
-      fc.tuple(tie('query'), tie('query')).map(([one, other]) => `(${one}) union all (${other})`),
-      fc.tuple(tie('query'), anyTable).map(([one, table]) =>
-        `with stock as (${one}), w (n, y) as materialized (select * from stock) select n, y -- from b\n from w, stock s, ${table} t`.replace(
-          'select n, y',
-          'select w.n, w.y',
+      fc
+        .array(tie('item'), { minLength: 1, maxLength: 3 })
+        .map(
+          (items) =>
+            `select 1 as n, extract(year from now()) as y from ${items.map((item, at) => `${item} as x${at}`).join(', ')}`,
         ),
-      ),
+      fc
+        .tuple(tie('item'), tie('item'))
+        .map(
+          ([one, other]) =>
+            `select 1 as n, 2 as y /* from a */ from ${one} p left join ${other} q on p is not distinct from null where exists (select 1)`,
+        ),
+      fc.tuple(tie('query'), tie('query')).map(([one, other]) => `(${one}) union all (${other})`),
+      fc
+        .tuple(tie('query'), anyTable)
+        .map(([one, table]) =>
+          `with stock as (${one}), w (n, y) as materialized (select * from stock) select n, y -- from b\n from w, stock s, ${table} t`.replace(
+            'select n, y',
+            'select w.n, w.y',
+          ),
+        ),
     ),
   }))
 

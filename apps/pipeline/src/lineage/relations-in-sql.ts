@@ -40,10 +40,7 @@ const openLevel = (defines?: string): SqlLevel => ({
   ...(defines !== undefined && { defines }),
 })
 
-const endOfFrom = new Set([
-  ...['where', 'group', 'order', 'having', 'limit', 'offset', 'fetch', 'window', 'for', 'returning', 'set'],
-  ...['union', 'except', 'intersect', 'select', 'qualify', 'settings', 'prewhere'],
-])
+const endOfFrom = new Set(['where', 'group', 'order', 'having', 'limit', 'offset', 'fetch', 'window', 'for', 'returning', 'set', 'union', 'except', 'intersect', 'select', 'qualify', 'settings', 'prewhere'])
 const beforeRelation = new Set(['only', 'lateral'])
 
 /**
@@ -107,8 +104,7 @@ function closeLevel(levels: SqlLevel[]): void {
 function tokensOf(sql: string): SqlToken[] {
   return [...splitSql(sql)].flatMap(({ kind, text }): SqlToken[] => {
     if (kind === 'comment' || text.trim() === '') return []
-    if (kind === 'quoted name')
-      return [{ kind: 'name', text: text.slice(1, -1).replaceAll('""', '"'), isQuoted: true }]
+    if (kind === 'quoted name') return [{ kind: 'name', text: text.slice(1, -1).replaceAll('""', '"'), isQuoted: true }]
     if (kind === 'word') return [{ kind: 'name', text: text.toLowerCase(), isQuoted: false }]
     return [{ kind: 'mark', text, isQuoted: false }]
   })

@@ -98,7 +98,9 @@ function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): st
   const days = numbersIn(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
   if (days.length === 7 && nthDay === 0) return everyDay
   if (nthDay > 0) return `on the ${ordinalWords[nthDay - 1]} ${dayNames[days[0]!]} of the month`
-  const last = values.filter((value) => typeof value === 'string').map((value) => dayNames[Number.parseInt(value, 10) % 7])
+  const last = values
+    .filter((value) => typeof value === 'string')
+    .map((value) => dayNames[Number.parseInt(value, 10) % 7])
   const parts = [
     ...(days.length === 0 ? [] : [describeWeekdays(days)]),
     ...(last.length === 0 ? [] : [`on the last ${joinWords(last.map(String))} of the month`]),
@@ -115,10 +117,7 @@ function describeWeekdays(days: readonly number[]): string {
 }
 
 const dayNames = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-const monthNames = [
-  ...['January', 'February', 'March', 'April', 'May', 'June'],
-  ...['July', 'August', 'September', 'October', 'November', 'December'],
-]
+const monthNames = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
 const ordinalWords = ['first', 'second', 'third', 'fourth', 'fifth']
 
 const numbersIn = (values: readonly unknown[]): number[] =>

@@ -80,7 +80,8 @@ const kinds = {
 } as const
 type Part = keyof typeof kinds
 const pathOf = (part: Part) => `${kinds[part][1]}/${made[part].id}`
-const lineageOf = async (path: string, by = owner): Promise<Lineage> => (await by.get(`${path}/lineage`).expect(200)).body
+const lineageOf = async (path: string, by = owner): Promise<Lineage> =>
+  (await by.get(`${path}/lineage`).expect(200)).body
 const nodes = (...parts: Part[]) => parts.map((part) => `${kinds[part][0]} ${made[part].name}`).toSorted()
 const shown = (objects: Lineage['reads']) => objects.map(({ kind, name }) => `${kind} ${name}`).toSorted()
 
@@ -110,7 +111,13 @@ describe('the lineage', () => {
   it('names the tables and views in the warehouse', async () => {
     const { reads } = await lineageOf(pathOf('view'))
     expect(reads).toEqual([
-      { kind: 'DATA_PIPELINE', id: place.pipeline, name: made.pipeline.name, schema: place.schemaName, table: place.table },
+      {
+        kind: 'DATA_PIPELINE',
+        id: place.pipeline,
+        name: made.pipeline.name,
+        schema: place.schemaName,
+        table: place.table,
+      },
     ])
   })
 
@@ -144,13 +151,20 @@ describe('the lineage', () => {
 
   it('counts the readers that are not shared with the caller, and does not name them', async () => {
     const access = { userAccess: [{ id: person.id, access: 'READ_WRITE' }], userGroupAccess: [] }
-    await owner.put(`${pathOf('view')}/access`).send(access).expect(200)
-    await owner.put(`${pathOf('over')}/access`).send(access).expect(200)
+    await owner
+      .put(`${pathOf('view')}/access`)
+      .send(access)
+      .expect(200)
+    await owner
+      .put(`${pathOf('over')}/access`)
+      .send(access)
+      .expect(200)
     const { reads, readBy, hiddenReaders } = await lineageOf(pathOf('view'), partner)
     expect([shown(reads), shown(readBy), hiddenReaders]).toEqual([nodes('pipeline'), nodes('over'), 3])
     const { body } = await partner.delete(pathOf('view')).expect(409)
     expect(body.detail).toContain(`the views "${made.over.name}"`)
-    for (const part of ['destination', 'workflow', 'cleaner'] as const) expect(body.detail).not.toContain(made[part].name)
+    for (const part of ['destination', 'workflow', 'cleaner'] as const)
+      expect(body.detail).not.toContain(made[part].name)
     expect(body.detail).toContain('workflows that are not shared with you')
     for (const part of parts) await stranger.get(`${pathOf(part)}/lineage`).expect(404)
     await partner.get(`${pathOf('group')}/lineage`).expect(404)
@@ -169,7 +183,10 @@ describe('a deletion', () => {
   it('of everything is possible in the order of the lineage', async () => {
     const copy = await loadedPlace(service, owner, client)
     const view = await create('/views', viewBody(copy.schema, `select id from ${copy.schemaName}.${copy.table}`))
-    const check = await create('/data-quality-checks', checkBody({ query: `select 1 from ${copy.schemaName}.${copy.table}` }))
+    const check = await create(
+      '/data-quality-checks',
+      checkBody({ query: `select 1 from ${copy.schemaName}.${copy.table}` }),
+    )
     await owner.delete(`/data-pipelines/${copy.pipeline}`).expect(409)
     await owner.delete(`/views/${view.id}`).expect(204)
     const { body } = await owner.delete(`/data-pipelines/${copy.pipeline}`).expect(409)

@@ -100,8 +100,14 @@ describe('GET /schedules', () => {
       access: { userAccess: [{ id: person.id, access: 'READ' }] },
     })
     const own = await scheduled({ runTrigger: 'EVERY_HOUR' })
-    const workflow = (await owner.post('/workflows').send(workflowBody([], { runTrigger: 'EVERY_HOUR' })).expect(201)).body.id
-    const objects = ({ plans }: { plans: PlannedRun[] }) => [...new Set(plans.map(({ object }) => object.id))].toSorted()
+    const workflow = (
+      await owner
+        .post('/workflows')
+        .send(workflowBody([], { runTrigger: 'EVERY_HOUR' }))
+        .expect(201)
+    ).body.id
+    const objects = ({ plans }: { plans: PlannedRun[] }) =>
+      [...new Set(plans.map(({ object }) => object.id))].toSorted()
     expect(objects(await listed(owner, 'pageSize=200'))).toEqual([shared, own, workflow].toSorted())
     expect(objects(await listed(owner, 'kind=WORKFLOW'))).toEqual([workflow])
     expect(objects(await listed(owner, `schema=${schema}`))).toEqual([shared, own].toSorted())
@@ -162,7 +168,9 @@ describe('POST /schedules/preview', () => {
 
   it('describes a cron expression in words, with its next five runs in the zone of the organisation', async () => {
     const after = new Date(spring.getTime() - 2 * 86_400_000 + 6 * 3_600_000).toISOString()
-    const days = [-1, 0, 1, 2, 3].map((more) => new Date(spring.getTime() + more * 86_400_000).toISOString().slice(0, 10))
+    const days = [-1, 0, 1, 2, 3].map((more) =>
+      new Date(spring.getTime() + more * 86_400_000).toISOString().slice(0, 10),
+    )
     expect(await preview({ cronExpression: '30 2 * * *', after })).toEqual({
       description: 'At 2:30 every day.',
       triggerExpression: `30 2 * * * (${zone})`,
@@ -177,9 +185,16 @@ describe('POST /schedules/preview', () => {
   })
 
   it('describes triggers and continuous updates like the schedule of an object', async () => {
-    expect(await preview({ runTrigger: 'NEVER' })).toEqual({ description: 'Only on request.', timeZone: zone, next: [] })
+    expect(await preview({ runTrigger: 'NEVER' })).toEqual({
+      description: 'Only on request.',
+      timeZone: zone,
+      next: [],
+    })
     const random = await preview({ runTrigger: 'EVERY_NIGHT_RANDOM' })
-    expect(random).toMatchObject({ description: expect.stringMatching(/^Once between 0:00 and 5:00 every day/), next: [] })
+    expect(random).toMatchObject({
+      description: expect.stringMatching(/^Once between 0:00 and 5:00 every day/),
+      next: [],
+    })
     const id = await scheduled({ runTrigger: 'EVERY_NIGHT_RANDOM' })
     const { triggerExpression } = (await owner.get(`/data-pipelines/${id}`).expect(200)).body
     const known = await preview({ runTrigger: 'EVERY_NIGHT_RANDOM', id })

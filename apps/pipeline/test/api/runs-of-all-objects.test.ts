@@ -106,7 +106,9 @@ async function addRuns(client: string) {
 
 const listed = async (by: Asking, query: object = {}) => {
   const text = new URLSearchParams(
-    Object.entries(query).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
+    Object.entries(query).flatMap(([name, value]) =>
+      [value].flat().map((one): [string, string] => [name, String(one)]),
+    ),
   )
   return (await by.get(`/runs?${text}`).expect(200)) as { body: ObjectRun[]; headers: Record<string, string> }
 }
@@ -139,9 +141,18 @@ describe('GET /runs', () => {
   it('returns each run with its object and the sentence of what happened, newest first', async () => {
     const { body, headers } = await listed(owner, { pageSize: 200 })
     expect(body).toHaveLength(200)
-    expect(body[0]).toMatchObject({ object: { kind: expect.any(String), id: expect.any(String), name: expect.any(String) } })
-    expect(body.filter(({ finished }) => finished).every(({ message }) => /^Run \d+ of object/.test(message!))).toBe(true)
-    expect(body.map(({ created }) => created)).toEqual(body.map(({ created }) => created).toSorted().toReversed())
+    expect(body[0]).toMatchObject({
+      object: { kind: expect.any(String), id: expect.any(String), name: expect.any(String) },
+    })
+    expect(body.filter(({ finished }) => finished).every(({ message }) => /^Run \d+ of object/.test(message!))).toBe(
+      true,
+    )
+    expect(body.map(({ created }) => created)).toEqual(
+      body
+        .map(({ created }) => created)
+        .toSorted()
+        .toReversed(),
+    )
     expect(headers).toMatchObject({ 'x-page': '1', 'x-page-size': '200', 'x-next-cursor': expect.any(String) })
     expect(headers).not.toHaveProperty('x-total-count')
   })
@@ -195,7 +206,9 @@ describe('GET /runs', () => {
       const expected = await runsByObject(by)
       const kindOf = { '/data-pipelines': 'DATA_PIPELINE', '/workflows': 'WORKFLOW' } as Record<string, string>
       const kinds = new Map(objects.map(({ id, path }) => [id, kindOf[path] ?? 'DATA_QUALITY_CHECK_GROUP']))
-      expect(expected.length).toBe(runsPerObject * { everything: 24, 'a third of the objects': 8, 'one object of 24': 1 }[what]!)
+      expect(expected.length).toBe(
+        runsPerObject * { everything: 24, 'a third of the objects': 8, 'one object of 24': 1 }[what]!,
+      )
       const some = <T>(from: readonly T[]) => fc.option(fc.subarray([...from], { minLength: 1 }), { nil: undefined })
       const filters = fc.record({
         kind: some(['DATA_PIPELINE', 'WORKFLOW', 'DATA_QUALITY_CHECK_GROUP', 'VIEW'] as const),
@@ -207,7 +220,9 @@ describe('GET /runs', () => {
       })
       await fc.assert(
         fc.asyncProperty(filters, async ({ pageSize, ...filter }) => {
-          const query = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as RunListQuery
+          const query = Object.fromEntries(
+            Object.entries(filter).filter(([, value]) => value !== undefined),
+          ) as RunListQuery
           const { kind, status, trigger, schema, since } = query
           const matching = expected
             .filter(
@@ -235,7 +250,9 @@ describe('lists of objects', () => {
     const times = all.map(({ status }: { status: { lastRun: string } }) => status.lastRun)
     expect(times).toEqual(times.toSorted().toReversed())
     for (const path of ['/data-pipelines', '/workflows', '/data-quality-check-groups']) {
-      const { body } = await owner.get(`${path}?filter=lastRunStatus:eq:QUEUED&filter=lastRun:ge:2026-03-01`).expect(200)
+      const { body } = await owner
+        .get(`${path}?filter=lastRunStatus:eq:QUEUED&filter=lastRun:ge:2026-03-01`)
+        .expect(200)
       const found = ((body.results ?? body) as { id: string }[]).map(({ id }) => id)
       const queued = objects.filter((object, index) => index % 5 === 0 && object.path === path).map(({ id }) => id)
       expect(found.toSorted()).toEqual(queued.toSorted())
@@ -253,9 +270,18 @@ describe('lists of objects', () => {
       .executeTakeFirstOrThrow()
     await service.stack.db
       .insertInto('runs')
-      .values({ client: row.client, runnable_id: row.id, trigger: 'MANUAL', action: 'DRY_RUN', state: 'OK', input: '{}' })
+      .values({
+        client: row.client,
+        runnable_id: row.id,
+        trigger: 'MANUAL',
+        action: 'DRY_RUN',
+        state: 'OK',
+        input: '{}',
+      })
       .execute()
-    const { body } = await owner.get('/data-pipelines?filter=lastRunStatus:eq:NEVER_RUN&filter=lastRun:null').expect(200)
+    const { body } = await owner
+      .get('/data-pipelines?filter=lastRunStatus:eq:NEVER_RUN&filter=lastRun:null')
+      .expect(200)
     expect(body.map((found: { id: string }) => found.id)).toEqual([id])
   })
 })

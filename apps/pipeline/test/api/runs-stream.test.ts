@@ -30,7 +30,8 @@ afterAll(() => service?.stop())
 
 /** A pipeline with a queued run. */
 async function queued(changes: object = {}) {
-  const pipeline = (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body.id as string
+  const pipeline = (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body
+    .id as string
   await owner.post(`/data-pipelines/${pipeline}/file`).type('text/csv').send('a\n1\n').expect(200)
   const { body } = await owner.post(`/data-pipelines/${pipeline}/run`).expect(202)
   return { pipeline, task: body.data.taskId as string }
@@ -41,7 +42,15 @@ const end = (task: string, state = 'OK') =>
   change(task, { state, started_at: new Date(), finished_at: new Date(), message: 'The end.' })
 
 /** Opens a stream; its events are those that have come so far. */
-async function listen({ by = person, query = '', headers = {} }: { by?: Person; query?: string; headers?: object } = {}) {
+async function listen({
+  by = person,
+  query = '',
+  headers = {},
+}: {
+  by?: Person
+  query?: string
+  headers?: object
+} = {}) {
   const left = new AbortController()
   const response = await fetch(`${service.url}/api/v1/runs/stream${query}`, {
     headers: { authorization: `Bearer ${by.token}`, ...headers },

@@ -76,7 +76,9 @@ const followed = { runnableId: one }
 const lastLine = async () => (await findStartKey(stack.db, followed, 0)) - 20
 
 async function analyzedPlanOf(query: CompiledQuery): Promise<string> {
-  const analyzed = CompiledQuery.raw(`explain (analyze, timing off, costs off, buffers off) ${query.sql}`, [...query.parameters])
+  const analyzed = CompiledQuery.raw(`explain (analyze, timing off, costs off, buffers off) ${query.sql}`, [
+    ...query.parameters,
+  ])
   const { rows } = await stack.db.executeQuery<{ 'QUERY PLAN': string }>(analyzed)
   return rows.map((row) => row['QUERY PLAN']).join('\n')
 }
@@ -142,7 +144,9 @@ describe('query plans with 8,000 runs', () => {
     await listRunsOfObjects(db, { ...filters, objects: fewObjects }, { limit: 51 })
     const analyzed = await analyzedPlanOf(asked[0]!)
     expect(analyzed).toMatch(/runs_runnable_newest .*rows=/)
-    expect([...analyzed.matchAll(/runs_client_newest .*/g)].every(([line]) => line.includes('never executed'))).toBe(true)
+    expect([...analyzed.matchAll(/runs_client_newest .*/g)].every(([line]) => line.includes('never executed'))).toBe(
+      true,
+    )
   })
 
   it('a page of the newest runs of all objects reads little more than the page', async () => {

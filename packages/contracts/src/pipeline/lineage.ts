@@ -59,12 +59,7 @@ interface LineageResource<Path extends string> {
 }
 
 /** Returns the signature that lists what an object reads and what reads it. */
-export function lineageSignature<const Path extends string>({
-  noun,
-  plural,
-  path,
-  see,
-}: LineageResource<Path>) {
+export function lineageSignature<const Path extends string>({ noun, plural, path, see }: LineageResource<Path>) {
   return {
     lineage: defineSignature({
       id: `${plural}.lineage`,

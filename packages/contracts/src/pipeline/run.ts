@@ -209,7 +209,10 @@ export type ObjectRun = TypeOf<typeof ObjectRun>
 
 const runFilters = {
   kind: Type.Optional(
-    Type.Array(Type.Enum([...runnableKinds]), { maxItems: 10, description: 'Kinds of objects; repeat it for several.' }),
+    Type.Array(Type.Enum([...runnableKinds]), {
+      maxItems: 10,
+      description: 'Kinds of objects; repeat it for several.',
+    }),
   ),
   status: Type.Optional(
     Type.Array(Type.Enum(['QUEUED', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED']), {
@@ -217,14 +220,17 @@ const runFilters = {
       description: 'Repeat it for several.',
     }),
   ),
-  trigger: Type.Optional(Type.Array(Type.Enum([...runOrigins]), { maxItems: 10, description: 'Repeat it for several.' })),
+  trigger: Type.Optional(
+    Type.Array(Type.Enum([...runOrigins]), { maxItems: 10, description: 'Repeat it for several.' }),
+  ),
   schema: Type.Optional({ ...Uid, description: 'Only runs of the data pipelines and views of this schema.' }),
 }
 
 const CursorPageSize = Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50.' })
 const CursorAfter = Type.String({
   maxLength: 2000,
-  description: 'The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same.',
+  description:
+    'The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same.',
 })
 /** The paging parameters of lists whose pages are only reached by cursor. */
 export const cursorPageFields = { pageSize: Type.Optional(CursorPageSize), after: Type.Optional(CursorAfter) }

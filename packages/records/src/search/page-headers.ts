@@ -54,7 +54,8 @@ function linkHeader(
     `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
   const numbered = (rel: string, target: number) => to(rel, { page: String(target) })
   const next = more ? [cursor === undefined ? numbered('next', page + 1) : to('next', { after: cursor })] : []
-  const previous = page > 1 && !byCursor && !onlyCursors ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
+  const previous =
+    page > 1 && !byCursor && !onlyCursors ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
   const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
   const last = reachable ? [numbered('last', pageCount)] : []
   const first = onlyCursors ? to('first', {}) : numbered('first', 1)

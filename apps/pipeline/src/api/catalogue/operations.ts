@@ -50,7 +50,10 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
 }
 
 async function requireCatalogueTable(
-  input: Pick<OperationInput<PipelineContext, TablePath, unknown, undefined>, 'db' | 'params' | 'warehouses' | 'caller'>,
+  input: Pick<
+    OperationInput<PipelineContext, TablePath, unknown, undefined>,
+    'db' | 'params' | 'warehouses' | 'caller'
+  >,
 ) {
   const { params, warehouses, caller } = input
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))

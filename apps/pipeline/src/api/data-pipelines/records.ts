@@ -22,7 +22,14 @@ import {
 } from '@sluice/records'
 import type { Caller } from '@sluice/http-server'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../record-fields.ts'
+import {
+  lookUpAuthors,
+  lastRunProperties,
+  recordedFields,
+  recordedProperties,
+  tagsColumn,
+  lookUpUsernames,
+} from '../record-fields.ts'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'

@@ -60,7 +60,11 @@ export async function readLineage(
 }
 
 /** Returns the table or view in the warehouse that an object creates. */
-export async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
+export async function findRelation(
+  db: Kysely<DB>,
+  kind: ReadObject['kind'],
+  id: number,
+): Promise<TablePlace | undefined> {
   const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
     DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
     VIEW: sql`select n.schema_name as schema, o.view_name as name from views o`,
@@ -123,7 +127,11 @@ async function listReads(db: Kysely<DB>, { kind, id, client }: ReadObject): Prom
 }
 
 async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: string): Promise<LineageObject[]> {
-  const row = await db.selectFrom('data_pipelines').select(['uid', 'transformation']).where('id', '=', id).executeTakeFirst()
+  const row = await db
+    .selectFrom('data_pipelines')
+    .select(['uid', 'transformation'])
+    .where('id', '=', id)
+    .executeTakeFirst()
   const { sqlStatements = [] } = (row?.transformation ?? {}) as { sqlStatements?: { statement: string }[] }
   const relations = sqlStatements.flatMap(({ statement }) => relationsInSql(statement))
   const owners = await findOwners(db, client, relations)
@@ -166,10 +174,19 @@ export async function findOwners(
 function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
   for (const table of possibleTables(name)) {
-    const found = inSchema.filter((owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'))
+    const found = inSchema.filter(
+      (owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'),
+    )
     if (found.length > 0) return found.map((owner) => ({ ...owner, table: name }))
   }
-  return [{ kind: 'TABLE', name: schema === undefined ? name : `${schema}.${name}`, ...(schema !== undefined && { schema }), table: name }]
+  return [
+    {
+      kind: 'TABLE',
+      name: schema === undefined ? name : `${schema}.${name}`,
+      ...(schema !== undefined && { schema }),
+      table: name,
+    },
+  ]
 }
 
 /** Returns the name, and the names of main tables of which it can be an additional table: `cases__visits` and `cases`. */

@@ -27,10 +27,7 @@ export async function followRuns(input: FollowRunsRequest): Promise<EventStream>
   return new EventStream((signal) => slot.releaseAfter(streamRuns(input, signal)))
 }
 
-async function* streamRuns(
-  input: FollowRunsRequest,
-  signal: AbortSignal,
-): AsyncGenerator<ServerSentEvent, void, void> {
+async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
   const { db, caller, query, runWatcher, request } = input
   const filter: RunFilter = {
     client: caller.client,
@@ -43,7 +40,11 @@ async function* streamRuns(
   const resumed = parsePosition(request.stream.headers['last-event-id'], changes.asOf)
   if (resumed === 'too old') yield { event: 'reset', data: {} }
   let position = changes.asOf
-  yield* readEvents(input, filter, await listRecentRuns(db, caller.client, resumed instanceof Date ? resumed : undefined))
+  yield* readEvents(
+    input,
+    filter,
+    await listRecentRuns(db, caller.client, resumed instanceof Date ? resumed : undefined),
+  )
   yield positionEvent(position)
 
   let checked = Date.now()

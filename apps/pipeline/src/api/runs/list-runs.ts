@@ -39,7 +39,8 @@ export async function listAllRuns(
       page,
       pageSize,
       more: found.length > pageSize,
-      cursor: last && serializeCursor(list, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
+      cursor:
+        last && serializeCursor(list, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
       onlyCursors: true,
     },
     request.url,

@@ -1,4 +1,10 @@
-import { type PlannedRun, type PlannedRunQuery, type SchedulePreview, type SchedulePreviewBody, pipelineOperations } from '@sluice/contracts'
+import {
+  type PlannedRun,
+  type PlannedRunQuery,
+  type SchedulePreview,
+  type SchedulePreviewBody,
+  pipelineOperations,
+} from '@sluice/contracts'
 import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import { pageHeaders, readCursor, serializeCursor } from '@sluice/records'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
@@ -58,7 +64,8 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
 function readWindowEnd({ from, to }: PlannedRunQuery): number {
   const start = (parseTime('/from', from) ?? new Date()).getTime()
   const end = parseTime('/to', to)?.getTime() ?? start + defaultWindowDays * dayMs
-  if (end <= start) throw problems.refused('/to', 'The end of the window must be after its start, which is now without `from`.')
+  if (end <= start)
+    throw problems.refused('/to', 'The end of the window must be after its start, which is now without `from`.')
   if (end - start > maxWindowDays * dayMs)
     throw problems.refused('/to', `The window can have at most ${maxWindowDays} days. Choose an earlier end.`)
   return end
@@ -83,7 +90,10 @@ const previewedRuns = 5
 async function previewSchedule({ body, caller, identity }: PreviewRequest): Promise<SchedulePreview> {
   const { id, after, ...rule } = body
   if (rule.runTrigger === undefined && rule.cronExpression === undefined && !rule.continuouslyUpdated)
-    throw problems.refused('/runTrigger', 'There is no schedule to describe. Send runTrigger, cronExpression or continuouslyUpdated.')
+    throw problems.refused(
+      '/runTrigger',
+      'There is no schedule to describe. Send runTrigger, cronExpression or continuouslyUpdated.',
+    )
   const runTrigger = rule.runTrigger ?? (rule.cronExpression === undefined ? 'NEVER' : 'CUSTOM')
   const schedule = { ...rule, runTrigger, disabled: false }
   assertSchedule(schedule)

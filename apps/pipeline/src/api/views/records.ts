@@ -2,7 +2,14 @@ import { type RunStatus, type View, runStatuses, runTriggers } from '@sluice/con
 import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, lastRunProperties, lastRunStatus, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
+import {
+  lookUpAuthors,
+  lastRunProperties,
+  lastRunStatus,
+  recordedFields,
+  recordedProperties,
+  tagsColumn,
+} from '../record-fields.ts'
 import type { Views } from '../../database.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'

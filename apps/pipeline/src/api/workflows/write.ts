@@ -78,7 +78,11 @@ export async function writeSteps(
   if (jobs.length > 0) await trx.insertInto('workflow_jobs').values(jobs).execute()
 }
 
-export function beforeDelete(trx: Transaction<DB>, { id, client }: WorkflowRow, { caller }: RequestContext): Promise<void> {
+export function beforeDelete(
+  trx: Transaction<DB>,
+  { id, client }: WorkflowRow,
+  { caller }: RequestContext,
+): Promise<void> {
   return assertDeletable(trx, caller, { kind: 'WORKFLOW', id, client })
 }
 

@@ -26,7 +26,10 @@ describe('describeSchedule', () => {
     ['0 6 * * 0,6', 'At 6:00 on Saturday and Sunday.'],
     ['*/10 8-17 * * 1-5', 'Every 10 minutes in the hours from 8:00 to 17:59 from Monday to Friday.'],
     ['*/7 * * * *', 'Every hour at minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56.'],
-    ['5,50 8,12,20,21 * * *', 'Every hour at minutes 5 and 50 in the hours that begin at 8:00, 12:00, 20:00 and 21:00.'],
+    [
+      '5,50 8,12,20,21 * * *',
+      'Every hour at minutes 5 and 50 in the hours that begin at 8:00, 12:00, 20:00 and 21:00.',
+    ],
     ['0 0 1 * *', 'At 0:00 on the 1st of the month.'],
     ['30 4 1,15,L * *', 'At 4:30 on the 1st, 15th and last day of the month.'],
     ['0 0 * * 5L', 'At 0:00 on the last Friday of the month.'],
@@ -47,7 +50,12 @@ describe('describeSchedule', () => {
       'Once between 0:00 and 5:00 every day, at a time that depends on the id of the object.',
     ],
     [
-      { continuouslyUpdated: true, continuousUpdateInterval: 15, runTrigger: 'EVERY_SATURDAY', fullRefreshInterval: 24 },
+      {
+        continuouslyUpdated: true,
+        continuousUpdateInterval: 15,
+        runTrigger: 'EVERY_SATURDAY',
+        fullRefreshInterval: 24,
+      },
       'Incremental runs every 15 minutes. Full runs at 0:00 on Saturday, and also every 24 hours.',
     ],
     [{ continuouslyUpdated: true, continuousUpdateInterval: 1 }, 'Incremental runs every minute.'],
@@ -71,9 +79,9 @@ describe('describeSchedule', () => {
         fc.constantFrom('*', '*/1', ...more),
         list(low, high),
         fc.integer({ min: 2, max: high }).map((step) => `*/${step}`),
-        fc.tuple(fc.integer({ min: low, max: high }), fc.integer({ min: low, max: high })).map(([one, other]) =>
-          `${Math.min(one, other)}-${Math.max(one, other)}`,
-        ),
+        fc
+          .tuple(fc.integer({ min: low, max: high }), fc.integer({ min: low, max: high }))
+          .map(([one, other]) => `${Math.min(one, other)}-${Math.max(one, other)}`),
       )
     const expressions = fc.tuple(
       field(0, 59),
@@ -102,7 +110,8 @@ describe('describeSchedule', () => {
         ])
         const firstMinute = (Math.floor(start / 60_000) + 1) * 60_000
         for (let wall = firstMinute; wall < Math.min(next, start + 3 * 86_400_000); wall += 60_000)
-          if (isTime(wall)) throw new Error(`${cron(expression)} includes ${new Date(wall).toISOString()}: ${expression}`)
+          if (isTime(wall))
+            throw new Error(`${cron(expression)} includes ${new Date(wall).toISOString()}: ${expression}`)
       }),
       { numRuns: drawCount({ short: 300, long: 20_000 }) },
     )
