@@ -40,7 +40,26 @@ const openLevel = (defines?: string): SqlLevel => ({
   ...(defines !== undefined && { defines }),
 })
 
-const endOfFrom = new Set(['where', 'group', 'order', 'having', 'limit', 'offset', 'fetch', 'window', 'for', 'returning', 'set', 'union', 'except', 'intersect', 'select', 'qualify', 'settings', 'prewhere'])
+const endOfFrom = new Set([
+  'where',
+  'group',
+  'order',
+  'having',
+  'limit',
+  'offset',
+  'fetch',
+  'window',
+  'for',
+  'returning',
+  'set',
+  'union',
+  'except',
+  'intersect',
+  'select',
+  'qualify',
+  'settings',
+  'prewhere',
+])
 const beforeRelation = new Set(['only', 'lateral'])
 
 /**

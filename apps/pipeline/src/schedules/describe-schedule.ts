@@ -117,7 +117,20 @@ function describeWeekdays(days: readonly number[]): string {
 }
 
 const dayNames = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-const monthNames = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
+const monthNames = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+]
 const ordinalWords = ['first', 'second', 'third', 'fourth', 'fifth']
 
 const numbersIn = (values: readonly unknown[]): number[] =>

@@ -9,6 +9,7 @@ import {
   type OperationSignature,
 } from '@sluice/contracts'
 import { operations } from '../../src/api/operations.ts'
+import type { Test } from 'supertest'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import type { Person } from '../join-identity.ts'
@@ -171,13 +172,20 @@ const asked = (caller: Asking, signature: OperationSignature, { uid, taskId, key
   return request.type(`${signature.upload}${signature.form ? '; boundary=x' : ''}`).send(body ?? 'a\n1\n')
 }
 
-/** Reads a stream until it has an event with data of its contract. A stream of all runs has no end. */
-function untilFirstEvent(response: NodeJS.ReadableStream, done: (error: Error | null, text: string) => void): void {
+/** The event whose data fits the contract. */
+const eventOf = ({ id }: OperationSignature) => (id === 'runs.stream' ? 'run' : 'log')
+
+/** Reads the answer to a request until it has this event, because a stream of all runs has no end. */
+async function readUntilEvent(request: Test, event: string) {
+  const { url, header } = request as unknown as { url: string; header: Record<string, string> }
+  const response = await fetch(url, { headers: header })
+  const kept = { status: response.status, headers: Object.fromEntries(response.headers) }
   let text = ''
-  response.on('data', (chunk: Buffer) => {
-    text += chunk.toString()
-    if (/^event: (log|run)\ndata: .*\n\n/m.test(text)) done(null, text)
-  })
+  for await (const chunk of response.body!) {
+    text += Buffer.from(chunk).toString()
+    if (eventsOf(text).some((received) => received.event === event)) break
+  }
+  return { ...kept, text, body: {} as Record<string, unknown> }
 }
 
 describe('the operations', () => {
@@ -191,10 +199,10 @@ describe('the operations', () => {
 describe.each(table)('%s', (id, signature) => {
   it('returns a response that matches its contract for a valid request', async () => {
     const request = asked(rightful(signature, owner), signature, await good[id]!())
-    const answer = await (signature.events ? request.buffer(true).parse(untilFirstEvent) : request)
+    const answer = await (signature.events ? readUntilEvent(request, eventOf(signature)) : request)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.events) {
-      const [first] = eventsOf(answer.body).filter(({ event }) => event === 'log' || event === 'run')
+      const [first] = eventsOf(answer.text).filter(({ event }) => event === eventOf(signature))
       expect(createContractChecker(signature.response!)(first!.data)).toEqual({ value: first!.data })
     } else if (signature.response)
       expect(createContractChecker(signature.response)(answer.body)).toEqual({ value: answer.body })

@@ -143,7 +143,8 @@ describe('GET /schedules', () => {
     })
     const { plans } = await listed(owner, `from=${encoded(autumn.toISOString())}&pageSize=8`)
     expect(plans.map(({ mode }) => mode).toSorted()).toEqual([
-      ...['FULL', 'FULL'],
+      'FULL',
+      'FULL',
       ...Array.from({ length: 6 }, () => 'INCREMENTAL'),
     ])
     await remove(id)
