@@ -10,7 +10,7 @@ import { filesHealthCheck } from './files/files-health-check.ts'
 import { pipelineServiceInfo } from './openapi-info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation-context.ts'
-import { watchRuns } from './runs/run-changes.ts'
+import { watchRuns } from './api/runs/run-changes.ts'
 import { translateDatabaseError } from './problems/translate-errors.ts'
 import { durableSealedColumns } from './secrets/sealed-secrets.ts'
 

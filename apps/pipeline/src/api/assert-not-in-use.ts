@@ -10,8 +10,8 @@ import {
   findReaders,
   findReadersBySql,
   toNamedReader,
-} from './lineage/find-readers.ts'
-import { objectKinds } from './object-kinds.ts'
+} from './objects/find-readers.ts'
+import { objectKinds } from './objects/object-kinds.ts'
 
 type DeletedObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
 

@@ -7,7 +7,7 @@ import type { RunningExports } from '../exports/running-exports.ts'
 import type { Destinations } from '../destinations/destinations.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import type { RunWatcher } from '../runs/run-changes.ts'
+import type { RunWatcher } from './runs/run-changes.ts'
 import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 

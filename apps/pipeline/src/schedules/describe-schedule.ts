@@ -50,7 +50,7 @@ const maxListedTimes = 6
 
 function describeTimes(minutes: readonly number[], hours: readonly number[]): string {
   if (minutes.length * hours.length <= maxListedTimes)
-    return `at ${joinWords(hours.flatMap((hour) => minutes.map((minute) => formatTime(hour, minute))))}`
+    return `at ${joinWords(hours.flatMap((hour) => minutes.map((minute) => formatTimeOfDay(hour, minute))))}`
   const minuteStep = stepOf(minutes, 60)
   const hourStep = stepOf(hours, 24)
   if (minuteStep !== undefined)
@@ -64,8 +64,8 @@ function describeTimes(minutes: readonly number[], hours: readonly number[]): st
 function describeHours(hours: readonly number[]): string {
   const first = hours[0]!
   const last = hours.at(-1)!
-  if (last - first + 1 === hours.length) return `the hours from ${formatTime(first, 0)} to ${formatTime(last, 59)}`
-  return `the hours that begin at ${joinWords(hours.map((hour) => formatTime(hour, 0)))}`
+  if (last - first + 1 === hours.length) return `the hours from ${formatTimeOfDay(first, 0)} to ${formatTimeOfDay(last, 59)}`
+  return `the hours that begin at ${joinWords(hours.map((hour) => formatTimeOfDay(hour, 0)))}`
 }
 
 /** Returns the interval of values that divide a period evenly from 0; undefined for other values. */
@@ -136,7 +136,7 @@ const ordinalWords = ['first', 'second', 'third', 'fourth', 'fifth']
 const numbersIn = (values: readonly unknown[]): number[] =>
   [...new Set(values.filter((value) => typeof value === 'number'))].toSorted((one, other) => one - other)
 
-const formatTime = (hour: number, minute: number): string => `${hour}:${String(minute).padStart(2, '0')}`
+const formatTimeOfDay = (hour: number, minute: number): string => `${hour}:${String(minute).padStart(2, '0')}`
 
 function formatOrdinal(day: number): string {
   const endings: Record<number, string> = { 1: 'st', 2: 'nd', 3: 'rd', 21: 'st', 22: 'nd', 23: 'rd', 31: 'st' }

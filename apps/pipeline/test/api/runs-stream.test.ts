@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { ObjectRun } from '@sluice/contracts'
 import { until } from '@sluice/testing/wait-until'
-import { watchRuns } from '../../src/runs/run-changes.ts'
+import { watchRuns } from '../../src/api/runs/run-changes.ts'
 import type { Person } from '../join-identity.ts'
 import { overheard } from '../worker/captured-queries.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { SingleLineText, Timestamp, Uid } from '../field-types.ts'
+import { ComparedTime, SingleLineText, Timestamp, Uid } from '../field-types.ts'
 import { scheduleRuleFields } from '../schedule.ts'
 import { cursorPageFields, RunnableObject, runnableKinds } from './run.ts'
 
@@ -32,11 +32,11 @@ export const PlannedRunQuery = defineContract(
   Type.Object(
     {
       from: Type.Optional({
-        ...Timestamp,
+        ...ComparedTime,
         description: 'The earliest planned time. Default: now; then late runs come first.',
       }),
       to: Type.Optional({
-        ...Timestamp,
+        ...ComparedTime,
         description: 'Planned times before this time. Default: 7 days after `from`; at most 366 days after it.',
       }),
       kind: Type.Optional(
@@ -68,7 +68,7 @@ export const SchedulePreviewBody = defineContract(
         description:
           'The object of the schedule. Random triggers and continuous updates derive their minute from its id.',
       }),
-      after: Type.Optional({ ...Timestamp, description: 'Return the runs after this time. Default: now.' }),
+      after: Type.Optional({ ...ComparedTime, description: 'Return the runs after this time. Default: now.' }),
     },
     noUnknownFields,
   ),

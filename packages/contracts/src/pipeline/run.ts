@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { exportFields } from './export-format.ts'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { SingleLineText, LongText, Timestamp, Uid, NonNegativeNumber, NonNegativeInteger } from '../field-types.ts'
+import { ComparedTime, SingleLineText, LongText, Timestamp, Uid, NonNegativeNumber, NonNegativeInteger } from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
@@ -240,7 +240,7 @@ export const RunListQuery = defineContract(
   Type.Object(
     {
       ...runFilters,
-      since: Type.Optional({ ...Timestamp, description: 'Only runs that were created at this time or later.' }),
+      since: Type.Optional({ ...ComparedTime, description: 'Only runs that were created at this time or later.' }),
       ...cursorPageFields,
     },
     noUnknownFields,

@@ -9,7 +9,7 @@ import {
 } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
-import { findOwners, readLineage } from '../lineage/read-lineage.ts'
+import { findOwners, readLineage } from '../objects/read-lineage.ts'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'

@@ -2,7 +2,7 @@ import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/con
 import { recordOperations, sharingOperations } from '@sluice/records'
 import type { OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../lineage/read-lineage.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
 import { checkWriting } from './write.ts'

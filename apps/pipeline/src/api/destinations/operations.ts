@@ -1,7 +1,7 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import { definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../lineage/read-lineage.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { assertSharingTargets } from '../object-access.ts'

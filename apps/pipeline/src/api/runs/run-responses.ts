@@ -4,7 +4,7 @@ import type { DB, Runs } from '../../database.ts'
 import type { LogLine } from '../../runs/follow-run-logs.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
 import { lastRuns, progressOf } from '../../runs/read-runs.ts'
-import type { RunOfObject } from '../../runs/runs-of-objects.ts'
+import type { RunOfObject } from './runs-of-objects.ts'
 
 /** The columns of a run that responses show. Lists over several objects leave out the planned tables. */
 type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> &

@@ -12,9 +12,8 @@ import { describeSchedule, needsId } from '../../schedules/describe-schedule.ts'
 import { type ObjectPlan, type PlannedTime, listNextTimes, listPlannedRuns } from '../../schedules/planned-runs.ts'
 import { formatInZone, isKnownZone } from '../../schedules/wall-clock.ts'
 import { requestSlots } from '../concurrency-limits.ts'
-import { visibleRunnables } from '../object-kinds.ts'
+import { visibleRunnables } from '../objects/object-kinds.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { parseTime } from '../parse-time.ts'
 import { assertSchedule, formatTrigger, readClientTimeZone, scheduleColumns } from '../schedule-fields.ts'
 
 type ListPlansRequest = OperationInput<PipelineContext, '/schedules', PlannedRunQuery, undefined>
@@ -37,7 +36,7 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
     listPlannedRuns(db, {
       client: caller.client,
       objects: visibleRunnables(caller, filter),
-      from: parseTime('/from', from)?.getTime(),
+      from: from === undefined ? undefined : Date.parse(from),
       to: end,
       after: cursor && { at: Number(cursor.keys[1]), uid: cursor.keys[2]! },
       limit: pageSize + 1,
@@ -62,8 +61,8 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
 
 /** Returns the end of the window in milliseconds. Throws 422 for a window that ends before it starts, or that is too long. */
 function readWindowEnd({ from, to }: PlannedRunQuery): number {
-  const start = (parseTime('/from', from) ?? new Date()).getTime()
-  const end = parseTime('/to', to)?.getTime() ?? start + defaultWindowDays * dayMs
+  const start = from === undefined ? Date.now() : Date.parse(from)
+  const end = to === undefined ? start + defaultWindowDays * dayMs : Date.parse(to)
   if (end <= start)
     throw problems.refused('/to', 'The end of the window must be after its start, which is now without `from`.')
   if (end - start > maxWindowDays * dayMs)
@@ -108,7 +107,7 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
   }
   const uid = id?.toLowerCase()
   const isTimeKnown = !needsId({ ...described, uid })
-  const start = parseTime('/after', after)?.getTime() ?? Date.now()
+  const start = after === undefined ? Date.now() : Date.parse(after)
   const times = isTimeKnown
     ? listNextTimes({ ...described, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
     : []

@@ -1,6 +1,6 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
-import { lineageOperation } from '../lineage/read-lineage.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { schemaRecords } from './records.ts'

@@ -11,7 +11,7 @@ import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts
 import { findSourceLanguage } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
-import { describeReaders, maxNamedReaders } from '../lineage/find-readers.ts'
+import { describeReaders, maxNamedReaders } from '../objects/find-readers.ts'
 import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>

@@ -2,7 +2,7 @@ import { type DataQuery, type QueryResult, type Table, pipelineOperations, searc
 import { sharingOperations } from '@sluice/records'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../lineage/read-lineage.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, findViewPlace, listHandmadeViews, updateView } from './write.ts'

@@ -1,5 +1,5 @@
 import { Problem, isCallerUnchanged } from '@sluice/http-server'
-import type { RequestContext } from './operation-context.ts'
+import type { RequestContext } from '../operation-context.ts'
 
 /** Milliseconds between two checks of the rights of the caller of a stream. */
 export const accessCheckIntervalMs = 5_000

@@ -1,17 +1,17 @@
-import type { ObjectRun, RunListQuery } from '@sluice/contracts'
+import { type ObjectRun, type RunListQuery, pipelineOperations } from '@sluice/contracts'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import { pageHeaders, readCursor, serializeCursor } from '@sluice/records'
-import { listRunsOfObjects } from '../../runs/runs-of-objects.ts'
-import { visibleRunnables } from '../object-kinds.ts'
-import type { PipelineContext } from '../operation-context.ts'
-import { parseTime } from '../parse-time.ts'
+import { listRunsOfObjects } from './runs-of-objects.ts'
+import { visibleRunnables } from '../objects/object-kinds.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
+import { followRuns } from './follow-runs.ts'
 import { presentObjectRun } from './run-responses.ts'
 
 const defaultPageSize = 50
 
 /** Lists the runs of all objects that the caller may see, newest first. */
-export async function listAllRuns(
+async function listAllRuns(
   input: OperationInput<PipelineContext, '/runs', RunListQuery, undefined>,
 ): Promise<JsonResponse<ObjectRun[]>> {
   const { db, caller, query, request, identity } = input
@@ -22,7 +22,7 @@ export async function listAllRuns(
     db,
     { ...filter, client: caller.client, objects: visibleRunnables(caller, filter) },
     {
-      since: parseTime('/since', since),
+      since: since === undefined ? undefined : new Date(since),
       after: cursor && { created: new Date(Number(cursor.keys[0])), id: Number(cursor.keys[1]) },
       limit: pageSize + 1,
     },
@@ -49,4 +49,11 @@ export async function listAllRuns(
     runs.map((run) => presentObjectRun(run, usernames(run.created_by))),
     headers,
   )
+}
+
+const { runs: signatures } = pipelineOperations
+
+export const allRunsOperations = {
+  list: definePipelineOperation(signatures.list, listAllRuns),
+  stream: definePipelineOperation(signatures.stream, followRuns),
 }

@@ -2,7 +2,7 @@ import { type Role, hasRole, runnableKinds } from '@sluice/contracts'
 import type { Caller } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { RunnableKind } from '../runs/runnable-kinds.ts'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 
 /** A kind of objects that users share. All tables have the same columns for sharing, and the alias `r` in conditions. */
 export interface KindOfObject {

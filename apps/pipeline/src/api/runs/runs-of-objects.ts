@@ -1,8 +1,8 @@
 import type { RunOrigin } from '@sluice/contracts'
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
-import type { DB, Runs } from '../database.ts'
-import type { RunnableKind } from './runnable-kinds.ts'
-import { type RunState, runStates } from './run-states.ts'
+import type { DB, Runs } from '../../database.ts'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
+import { type RunState, runStates } from '../../runs/run-states.ts'
 
 /** A run with its object, without the columns that only the list of the object's own runs shows. */
 export type RunOfObject = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> & {

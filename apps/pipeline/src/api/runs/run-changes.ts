@@ -1,9 +1,9 @@
 import type { Logger } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
-import type { DB } from '../database.ts'
+import type { DB } from '../../database.ts'
 
 /** Milliseconds between two queries. */
-const pollIntervalMs = 1_000
+const queryIntervalMs = 1_000
 /** Milliseconds between two changes of a run's progress. Other changes are reported at once. */
 const progressIntervalMs = 5_000
 /**
@@ -43,7 +43,7 @@ interface KnownRun {
 }
 
 /**
- * Finds new and changed runs with one query a second for all subscribers of this process, and with none while nobody subscribes. The query
+ * Finds new and changed runs with one query a second for all subscribers of this process, and with none without subscribers. The query
  * reads the queued and running runs and those that ended in the last minute.
  */
 export function watchRuns(db: Kysely<DB>, logger: Pick<Logger, 'warn'>): RunWatcher {
@@ -57,7 +57,7 @@ export function watchRuns(db: Kysely<DB>, logger: Pick<Logger, 'warn'>): RunWatc
     isRunning = true
     while (subscriptions.size > 0) {
       await findChanges().catch((error: unknown) => logger.warn({ err: error }, 'changed runs cannot be read'))
-      await new Promise((resolve) => setTimeout(resolve, pollIntervalMs))
+      await new Promise((resolve) => setTimeout(resolve, queryIntervalMs))
     }
     known.clear()
     lastQuery = undefined

@@ -3,7 +3,7 @@ import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { relationsInSql } from '../../lineage/relations-in-sql.ts'
-import { type ObjectKind, isShown, objectKinds } from '../object-kinds.ts'
+import { type ObjectKind, isShown, objectKinds } from './object-kinds.ts'
 
 /** An object, by everything by which others can refer to it. */
 export interface ReadObject {
@@ -50,7 +50,7 @@ function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; c
     kind: 'VIEW' as const,
     condition: sql`r.id in (
       select s.view_id from view_sources s
-      where s.schema_name = ${relation.schema} and ${isPartOf(sql`s.relation_name`, relation.name, kind)})`,
+      where s.schema_name = ${relation.schema} and ${isTableOf(sql`s.relation_name`, relation.name, kind)})`,
   }
   const workflows = {
     kind: 'WORKFLOW' as const,
@@ -85,7 +85,7 @@ function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; c
 }
 
 /** A pipeline also loads tables that are named like its main table, with `__` and a suffix. */
-const isPartOf = (column: RawBuilder<unknown>, name: string, kind: ReadObject['kind']): RawBuilder<unknown> =>
+const isTableOf = (column: RawBuilder<unknown>, name: string, kind: ReadObject['kind']): RawBuilder<unknown> =>
   kind === 'DATA_PIPELINE'
     ? sql`(${column} = ${name} or starts_with(${column}, ${`${name}__`}))`
     : sql`${column} = ${name}`
