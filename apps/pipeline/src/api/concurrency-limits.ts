@@ -80,14 +80,6 @@ export const requestSlots = {
     waitMs,
     title: 'Too many tables of your organisation are being dropped.',
   }),
-  /** Lists of planned runs. Each computes the times of up to all schedules of an organisation. */
-  plannedRuns: new Semaphore({
-    total: 4,
-    each: 2,
-    waiting: 20,
-    waitMs,
-    title: 'Too many lists of planned runs of your organisation are being computed.',
-  }),
   /** Uploads. The body is not read before the upload has its slot. */
   uploads: new Semaphore({
     total: 16,

@@ -11,7 +11,6 @@ import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import { describeSchedule, needsId } from '../../schedules/describe-schedule.ts'
 import { type ObjectPlan, type PlannedTime, listNextTimes, listPlannedRuns } from '../../schedules/planned-runs.ts'
 import { formatInZone, isKnownZone } from '../../schedules/wall-clock.ts'
-import { requestSlots } from '../concurrency-limits.ts'
 import { visibleRunnables } from '../objects/object-kinds.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSchedule, formatTrigger, readClientTimeZone, scheduleColumns } from '../schedule-fields.ts'
@@ -32,17 +31,15 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
   // The first page fixes the end of the window, so that all pages end at the same time.
   const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
-  const found = await requestSlots.plannedRuns.run(caller.client, async () =>
-    listPlannedRuns(db, {
-      client: caller.client,
-      objects: visibleRunnables(caller, filter),
-      from: from === undefined ? undefined : Date.parse(from),
-      to: end,
-      after: cursor && { at: Number(cursor.keys[1]), uid: cursor.keys[2]! },
-      limit: pageSize + 1,
-      zone: (await readClientTimeZone(input)) ?? 'UTC',
-    }),
-  )
+  const found = await listPlannedRuns(db, {
+    client: caller.client,
+    objects: visibleRunnables(caller, filter),
+    from: from === undefined ? undefined : Date.parse(from),
+    to: end,
+    after: cursor && { at: Number(cursor.keys[1]), uid: cursor.keys[2]! },
+    limit: pageSize + 1,
+    zone: (await readClientTimeZone(input)) ?? 'UTC',
+  })
   const plans = found.slice(0, pageSize)
   const last = plans.at(-1)
   const page = cursor?.page ?? 1
