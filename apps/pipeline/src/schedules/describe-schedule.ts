@@ -64,7 +64,8 @@ function describeTimes(minutes: readonly number[], hours: readonly number[]): st
 function describeHours(hours: readonly number[]): string {
   const first = hours[0]!
   const last = hours.at(-1)!
-  if (last - first + 1 === hours.length) return `the hours from ${formatTimeOfDay(first, 0)} to ${formatTimeOfDay(last, 59)}`
+  if (last - first + 1 === hours.length)
+    return `the hours from ${formatTimeOfDay(first, 0)} to ${formatTimeOfDay(last, 59)}`
   return `the hours that begin at ${joinWords(hours.map((hour) => formatTimeOfDay(hour, 0)))}`
 }
 

@@ -1,7 +1,15 @@
 import { Type } from 'typebox'
 import { exportFields } from './export-format.ts'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { ComparedTime, SingleLineText, LongText, Timestamp, Uid, NonNegativeNumber, NonNegativeInteger } from '../field-types.ts'
+import {
+  ComparedTime,
+  SingleLineText,
+  LongText,
+  Timestamp,
+  Uid,
+  NonNegativeNumber,
+  NonNegativeInteger,
+} from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
