@@ -60,7 +60,7 @@ export async function readLineage(
 }
 
 /** Returns the table or view in the warehouse that an object creates. */
-export async function findRelation(
+async function findRelation(
   db: Kysely<DB>,
   kind: ReadObject['kind'],
   id: number,

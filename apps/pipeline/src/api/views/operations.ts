@@ -5,7 +5,7 @@ import { type PipelineContext, definePipelineOperation } from '../operation-cont
 import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { createView, deleteView, findViewPlace, listHandmadeViews, updateView } from './write.ts'
+import { createView, deleteView, findViewPlace, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { presentTable, tableLabelsOf } from '../table-responses.ts'
@@ -48,6 +48,16 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
   return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
 }
 
+/** Lists views that users created in the warehouse over this view. */
+async function listExternalReaders(
+  { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
+  row: ViewRow,
+): Promise<string[]> {
+  const { schema, name } = await findViewPlace(db, row)
+  const warehouse = await warehouses.find(row.client)
+  return (await warehouse?.views.listUnmanagedReaders(schema, name)) ?? []
+}
+
 export const viewOperations = {
   // Must precede `/views/:uid`, which would match this path, too.
   preview: definePipelineOperation(signatures.preview, previewView),
@@ -65,7 +75,7 @@ export const viewOperations = {
   ...lineageOperation(signatures, {
     kind: 'VIEW',
     records: viewRecords,
-    listExternalReaders: async (input, row) => listHandmadeViews(input, row, await findViewPlace(input.db, row)),
+    listExternalReaders,
   }),
   ...runOperations(signatures, { kind: 'VIEW', records: viewRecords }),
   table: definePipelineOperation(signatures.table, readViewTable),

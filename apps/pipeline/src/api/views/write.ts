@@ -272,8 +272,8 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
 }
 
 /** Lists views that users created in the warehouse over this view. Returns none while the warehouse is unavailable; the drop then fails. */
-export async function listHandmadeViews(
-  { warehouses }: Pick<DeleteRequest, 'warehouses'>,
+async function listHandmadeViews(
+  { warehouses }: DeleteRequest,
   { client }: ViewRow,
   { schema, name }: TablePlace,
 ): Promise<string[]> {
