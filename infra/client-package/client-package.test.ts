@@ -226,7 +226,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     await addSchemas(names)
     const file = join(project, 'facilities.csv')
     await writeHealthData(file, { rows: 40_000 })
-    const { page, asked, complaints, close } = await visit(browser, { javaScript: true })
+    const { page, requests, consoleMessages, close } = await visit(browser, { javaScript: true })
     const texts = (list: string) => page.$$eval(`${list} li`, (all) => all.map(({ textContent }) => textContent))
     const textOf = (selector: string) => page.$eval(selector, ({ textContent }) => textContent)
     const waitForText = (selector: string) => until(async () => (await textOf(selector)) !== '')
@@ -244,7 +244,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     await page.waitForSelector('#schemas li:nth-child(5)')
     const found = await texts('#schemas')
     expect(found.filter((name) => names.includes(name))).toEqual(names)
-    expect(asked.filter(({ url }) => /\/schemas\?.*after=/.test(url)).length).toBeGreaterThanOrEqual(2)
+    expect(requests.filter(({ url }) => /\/schemas\?.*after=/.test(url)).length).toBeGreaterThanOrEqual(2)
 
     const network = { upload: 4 * 1024 * 1024, download: -1, latency: 0 }
     await page.emulateNetworkConditions(network)
@@ -270,7 +270,7 @@ describeInBrowser('a page of another origin, without eval', () => {
 
     await close()
     // Chromium reports refused requests, and would report everything that the policy forbids.
-    expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+    expect(consoleMessages.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
   })
 
   it('names the setting CORS_ORIGINS when the service does not allow the page', async () => {

@@ -10,10 +10,11 @@ import { filesHealthCheck } from './files/files-health-check.ts'
 import { pipelineServiceInfo } from './openapi-info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation-context.ts'
+import { watchRuns } from './api/runs/run-changes.ts'
 import { translateDatabaseError } from './problems/translate-errors.ts'
 import { durableSealedColumns } from './secrets/sealed-secrets.ts'
 
-interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
+interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails' | 'runWatcher'> {
   db: Kysely<DB>
   config: Pick<
     Config,
@@ -37,7 +38,13 @@ interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'key
 export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: PipelineAppOptions): Express {
   const { identity } = context
   const audited = auditedWrites(db)
-  const ownContext = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
+  const ownContext = {
+    ...context,
+    keyRing: config.SECRET_KEYS,
+    mails: config.SMTP_URL !== undefined,
+    runWatcher: watchRuns(db, logger),
+    logger,
+  }
   return createApp<PipelineContext>({
     operations,
     info: pipelineServiceInfo,

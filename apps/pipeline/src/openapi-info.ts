@@ -45,6 +45,8 @@ const resourceNouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
+  runs: { name: 'Runs', description: 'The runs of all objects, as a list and as a stream of changes.' },
+  schedules: { name: 'Schedules', description: 'Planned runs, and schedules in words.' },
   deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },
   audit: { name: 'Audit log', description: 'Who changed or exported what in an organisation, and when.' },
   public: { name: 'Open data', description: 'Tables and views that can be read without a token.' },

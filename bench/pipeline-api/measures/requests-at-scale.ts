@@ -13,6 +13,9 @@ const requests: Readonly<Record<string, { path: string; body?: object }>> = {
   },
   'one pipeline': { path: '/data-pipelines/{uid}' },
   'runs, first page': { path: '/data-pipelines/{uid}/runs?pageSize=50' },
+  'runs of all objects, first page': { path: '/runs?pageSize=50' },
+  'runs of all objects, failed': { path: '/runs?pageSize=50&status=FAILED' },
+  'runs of all objects, a status that none has': { path: '/runs?pageSize=50&status=CANCELLED' },
   'log, first page': { path: '/data-pipelines/{uid}/logs?pageSize=100' },
   'log, errors only': { path: '/data-pipelines/{uid}/logs?pageSize=100&logLevel=ERROR' },
 }

@@ -2,6 +2,13 @@ import { type Static, type TProperties, type TSchema, type TString, type TUnsafe
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
+/** A time in a query or body that is compared with stored times, in years that the database and `Date` can represent. */
+export const ComparedTime = Type.String({
+  ...Timestamp,
+  pattern: '^(?!0|1[0-8]|19[0-6]|[3-9])',
+  examples: ['2026-05-31T12:00:00Z'],
+})
+
 /** The id of an object in requests and responses. */
 export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 

@@ -22,13 +22,14 @@ export type RunTrigger = (typeof runTriggers)[number]
 const intervalField = (description: string) =>
   Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647, description }))
 
-const scheduleFields = {
-  disabled: Type.Boolean(),
+export const scheduleRuleFields = {
   runTrigger: Type.Enum([...runTriggers]),
   cronExpression: Type.Optional(Type.String({ maxLength: 120 })),
   continuousUpdateInterval: intervalField('Minutes between two continuous updates.'),
   fullRefreshInterval: intervalField('Hours between two full refreshes of a continuously updated object.'),
 }
+
+const scheduleFields = { disabled: Type.Boolean(), ...scheduleRuleFields }
 
 export const scheduledBody = { ...scheduleFields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
 

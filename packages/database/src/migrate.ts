@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { StartProblem } from '@sluice/process'
 import { sql, type Kysely } from 'kysely'
 import pg from 'pg'
@@ -14,14 +15,21 @@ export class MigrationProblem extends StartProblem {
 const migrationLock = 7_314_501
 
 /**
- * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction.
- * Forward only. A second process waits for the first. Returns the names of the applied files.
+ * The first line of a migration that runs without a transaction, such as `create index concurrently`, which does not block writers. Its
+ * statements run one after the other, each ending a line with a semicolon. They must be repeatable, because a process that is killed
+ * between two of them repeats them all.
+ */
+const withoutTransaction = '-- without a transaction\n'
+
+/**
+ * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction unless its first line
+ * says otherwise. Forward only. A second process waits for the first. Returns the names of the applied files.
  */
 export async function migrate(connectionString: string, folder: string): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
   await client.connect()
   try {
-    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await waitForLock(client)
     await client.query(
       'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())',
     )
@@ -31,6 +39,19 @@ export async function migrate(connectionString: string, folder: string): Promise
     return pending.map(({ name }) => name)
   } finally {
     await client.end()
+  }
+}
+
+const lockPollMs = 200
+
+/** Polls, because a statement that waits for the lock has a snapshot, for which `create index concurrently` of the other process waits. */
+async function waitForLock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      migrationLock,
+    ])
+    if (rows[0]!.locked) return
+    await sleep(lockPollMs)
   }
 }
 
@@ -92,13 +113,16 @@ function pendingMigrations(present: MigrationFile[], applied: ReadonlyMap<string
 }
 
 async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
-  await client.query('begin')
+  const isTransaction = !text.startsWith(withoutTransaction)
+  const statements = isTransaction
+    ? ['begin', text]
+    : text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
   try {
-    await client.query(text)
+    for (const statement of statements) await client.query(statement)
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
-    await client.query('commit')
+    if (isTransaction) await client.query('commit')
   } catch (error) {
-    await client.query('rollback')
+    if (isTransaction) await client.query('rollback')
     throw new MigrationProblem(`Migration ${name} failed: ${(error as Error).message}`, { cause: error })
   }
 }

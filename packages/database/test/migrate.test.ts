@@ -52,6 +52,24 @@ describe('migrate', () => {
     expect(applied.map(({ length }) => length).toSorted()).toEqual([0, 0, 0, 3])
   })
 
+  it('builds an index concurrently in one of four calls, while the others wait', async () => {
+    file('0003_index', '-- without a transaction\ncreate index concurrently things_id on things (id);\n')
+    const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(url, folder)))
+    expect(applied.map(({ length }) => length).toSorted()).toEqual([0, 0, 0, 3])
+    const built = "select indisvalid from pg_index where indexrelid = 'things_id'::regclass"
+    expect(await asked(url, built)).toEqual([{ indisvalid: true }])
+  })
+
+  it('repeats all statements of a migration without a transaction after a failure between them', async () => {
+    const repeatable =
+      '-- without a transaction\ndrop index if exists things_id;\ncreate index things_id on things (id);\n'
+    file('0003_index', `${repeatable}select * from later;\n`)
+    await expect(migrate(url, folder)).rejects.toThrow('Migration 0003_index.sql failed: relation "later"')
+    expect(await asked(url, "select to_regclass('things_id')::text as name")).toEqual([{ name: 'things_id' }])
+    await asked(url, 'create table later (id int)')
+    expect(await migrate(url, folder)).toEqual(['0003_index.sql'])
+  })
+
   it('rolls back a failed migration, keeps the earlier ones, and names the failed file', async () => {
     file('0003_bad', 'create table half (id int); select nonsense')
     file('0004_never', 'create table never (id int)')

@@ -107,10 +107,11 @@ export function auditedWrites<DB>(
   }
 }
 
-/** Returns whether the query or body has a `filter`: lists and reports. */
+/** Returns whether the query or body has a `filter`, or the query a cursor: lists and reports. */
 function takesFilters({ query, body }: OperationSignature): boolean {
-  const has = (contract: unknown) => 'filter' in ((contract as { properties?: object } | undefined)?.properties ?? {})
-  return has(query) || has(body)
+  const has = (contract: unknown, name: string) =>
+    name in ((contract as { properties?: object } | undefined)?.properties ?? {})
+  return has(query, 'filter') || has(query, 'after') || has(body, 'filter')
 }
 
 async function reportTimeout<T>(search: Promise<T>): Promise<T> {

@@ -1,39 +1,70 @@
+import type { Caller } from '@sluice/http-server'
 import { problems } from '@sluice/http-server'
-import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
-import { nounOf, type RunnableKind } from '../runs/runnable-kinds.ts'
 import { hasActiveRun } from '../runs/read-runs.ts'
-import { listUsingWorkflows } from '../workflows/workflow-run.ts'
+import type { RunnableKind } from '../runs/runnable-kinds.ts'
+import {
+  type ReadObject,
+  describeReaders,
+  findReaders,
+  findReadersBySql,
+  toNamedReader,
+} from './objects/find-readers.ts'
+import { objectKinds } from './objects/object-kinds.ts'
 
-/** Throws 409 if other objects use an object. The message is `usage` (how they use it), their names, and `advice` (what to do first). */
-export function assertNotUsed(names: readonly string[], usage: string, advice: string): void {
-  if (names.length === 0) return
-  throw problems.conflict('/', `${usage}: ${names.map((name) => `"${name}"`).join(', ')}. ${advice}`)
+type DeletedObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
+
+const nounOf = ({ kind }: DeletedObject) => (kind === 'SCHEMA' ? 'schema' : objectKinds[kind].noun)
+
+/**
+ * Throws 409 with the objects that read, run or contain an object, which its lineage shows too. `externalViews`: names of views over the
+ * object that Sluice did not create.
+ */
+export async function assertUnused(
+  trx: Transaction<DB>,
+  caller: Caller,
+  object: DeletedObject,
+  externalViews: readonly string[] = [],
+): Promise<void> {
+  const readers = await findReaders(trx, caller, object)
+  const users = describeReaders([
+    ...readers.map(toNamedReader),
+    ...externalViews.map((name) => ({ nouns: 'views from outside of Sluice', name, isShown: true })),
+  ])
+  if (users === undefined) return
+  throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete them first.`)
 }
 
-/** The maximum number of using objects that a message names. */
-export const maxNamedUsers = 5
-
-/** Returns the first `maxNamedUsers` names in alphabetical order. */
-export async function listFirstNames<Known, Table extends keyof Known>(
-  query: SelectQueryBuilder<Known, Table, { name: string }>,
-): Promise<string[]> {
-  const found = await query.orderBy(sql.ref('name')).limit(maxNamedUsers).execute()
-  return found.map(({ name }) => name)
+/** Throws 409 if SQL names the table or view of an object, which is about to get another name. */
+export async function assertNameUnused(
+  trx: Transaction<DB>,
+  caller: Caller,
+  pointer: string,
+  object: DeletedObject,
+): Promise<void> {
+  const readers = await findReadersBySql(trx, caller, object)
+  const users = describeReaders(readers.map(toNamedReader))
+  if (users === undefined) return
+  throw problems.conflict(
+    pointer,
+    `SQL of ${users} names this ${nounOf(object)}. Change it there first, or keep the name.`,
+  )
 }
 
-/** Throws 409 if a run of the object is queued or running, or if workflows use it. Then raises the statement timeout for the deletion. */
+/** Throws 409 if a run of the object is queued or running, or if it is used. Then raises the statement timeout for the deletion. */
 export async function assertDeletable(
   trx: Transaction<DB>,
-  { id }: { id: number },
-  kind: RunnableKind,
-  workflowVerb = 'run',
+  caller: Caller,
+  object: DeletedObject & { kind: RunnableKind; id: number },
+  externalViews?: readonly string[],
 ): Promise<void> {
-  const noun = nounOf[kind]
-  if (await hasActiveRun(trx, id))
-    throw problems.conflict('/', `A run of this ${noun} is queued or running. Wait for its end, or cancel it.`)
-  const workflows = await listUsingWorkflows(trx, id)
-  assertNotUsed(workflows, `Workflows ${workflowVerb} this ${noun}`, `Remove the ${noun} from these workflows first.`)
+  if (await hasActiveRun(trx, object.id))
+    throw problems.conflict(
+      '/',
+      `A run of this ${nounOf(object)} is queued or running. Wait for its end, or cancel it.`,
+    )
+  await assertUnused(trx, caller, object, externalViews)
   // The object's runs of several months are deleted with it. Each can have 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)
 }

@@ -7,6 +7,7 @@ import type { RunningExports } from '../exports/running-exports.ts'
 import type { Destinations } from '../destinations/destinations.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
+import type { RunWatcher } from './runs/run-changes.ts'
 import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import type { WarehouseReaders } from '../warehouse-readers/warehouse-readers.ts'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
@@ -24,6 +25,8 @@ export interface PipelineContext extends DatabaseContext<DB> {
   /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
   files: { directory: string; uploadLimit: number; clientLimit: number }
   exports: RunningExports
+  /** Reports new and changed runs to streams. */
+  runWatcher: RunWatcher
   /** Seals the secrets of sources and targets. */
   keyRing: KeyRing
   /** True if a mail server is configured. */

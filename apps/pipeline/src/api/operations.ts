@@ -7,6 +7,8 @@ import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
 import { deletedClientOperations } from './deleted-clients/operations.ts'
 import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation-context.ts'
+import { allRunsOperations } from './runs/all-runs.ts'
+import { scheduleOperations } from './schedules/operations.ts'
 import { publicOperations } from './public-data/operations.ts'
 import { publicDatasetOperations } from './public-datasets/operations.ts'
 import { queryOperations } from './queries/operations.ts'
@@ -31,6 +33,8 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(destinationOperations),
   ...Object.values(workflowOperations),
   ...Object.values(warehouseReaderOperations),
+  ...Object.values(allRunsOperations),
+  ...Object.values(scheduleOperations),
   ...Object.values(publicOperations),
   ...Object.values(deletedClientOperations),
   ...Object.values(auditOperations),

@@ -1,4 +1,5 @@
-import { sql } from 'kysely'
+import { runStatuses } from '@sluice/contracts'
+import { type RawBuilder, sql } from 'kysely'
 import { type Properties, translatedProperty } from '@sluice/records'
 import { ServiceUnavailable } from '@sluice/client'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
@@ -12,6 +13,18 @@ export const recordedProperties = {
   name: { type: 'string', column: 'r.name' },
   created: { type: 'date-time', column: 'r.created_at' },
   lastUpdated: { type: 'date-time', column: 'r.updated_at' },
+} satisfies Properties
+
+/** Selects a value of the last run of a row. Dry runs do not count, as in the status of an object. */
+const ofLastRun = (value: RawBuilder<unknown>) => sql`(
+  select ${value} from runs l where l.runnable_id = r.id and l.action <> 'DRY_RUN' order by l.id desc limit 1)`
+
+export const lastRunStatus = sql<string>`coalesce(${ofLastRun(sql`l.state`)}, 'NEVER_RUN')`
+
+/** The properties of every object with runs, with the values of its field `status`. */
+export const lastRunProperties = {
+  lastRun: { type: 'date-time', column: ofLastRun(sql`coalesce(l.started_at, l.created_at)`) },
+  lastRunStatus: { type: 'enum', column: lastRunStatus, values: runStatuses, required: true },
 } satisfies Properties
 
 interface RecordedRow {

@@ -1,6 +1,7 @@
 import type { RunTrigger } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { type ScheduleRow, toSchedule } from '../schedules/schedule.ts'
+import { formatInterval } from '../schedules/describe-schedule.ts'
 import { CronProblem, parseCron } from '../schedules/parse-cron.ts'
 import { toCronExpression } from '../schedules/schedule-to-cron.ts'
 import type { RequestContext } from './operation-context.ts'
@@ -85,8 +86,8 @@ export function formatTrigger(row: ScheduleRow, zone: string | undefined): strin
   const triggered = expression && (zone ? `${expression} (${zone})` : expression)
   if (!schedule.continuouslyUpdated) return triggered
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = [triggered && `at ${triggered}`, hours && formatSpan(hours, 'hour')].filter(Boolean).join(' and ')
-  return [minutes && formatSpan(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
+  const full = [triggered && `at ${triggered}`, hours && formatInterval(hours, 'hour')].filter(Boolean).join(' and ')
+  return (
+    [minutes && formatInterval(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
+  )
 }
-
-const formatSpan = (count: number, unit: string) => `every ${count === 1 ? unit : `${count} ${unit}s`}`

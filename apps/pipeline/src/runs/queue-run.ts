@@ -132,9 +132,8 @@ export async function insertRun(
         created_by: createdBy,
         input: JSON.stringify(input),
         // A transaction that waited for another run's end started before that end, so now() would be too early.
-        ...(isRunning
-          ? { state: 'RUNNING', attempt: 1, started_at: sql<Date>`now()` }
-          : { created_at: sql<Date>`clock_timestamp()` }),
+        created_at: sql<Date>`clock_timestamp()`,
+        ...(isRunning && { state: 'RUNNING', attempt: 1, started_at: sql<Date>`clock_timestamp()` }),
       })
       .onConflict((conflict) =>
         conflict

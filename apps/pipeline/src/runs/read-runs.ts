@@ -123,7 +123,10 @@ export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promis
 }
 
 /** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
-export function progressOf(run: RunRow, now: Date = new Date()): LoadProgress {
+export function progressOf(
+  run: Omit<RunRow, 'planned_tables' | 'sealed_input' | 'tables'>,
+  now: Date = new Date(),
+): LoadProgress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
   const running = run.state === 'RUNNING'
   const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0

@@ -15,13 +15,13 @@ const stateTransitions = {
 
 export type RunState = keyof typeof stateTransitions
 
+export const runStates = Object.keys(stateTransitions) as RunState[]
 export const underWay = ['QUEUED', 'RUNNING'] as const satisfies readonly RunState[]
 export const successfulStates = ['OK', 'WARNING'] as const satisfies readonly RunState[]
 
 /** Returns the states from which a run may change to `state`. */
 export function statesBefore(state: RunState): RunState[] {
-  const states = Object.keys(stateTransitions) as RunState[]
-  return states.filter((from) => (stateTransitions[from] as readonly string[]).includes(state))
+  return runStates.filter((from) => (stateTransitions[from] as readonly string[]).includes(state))
 }
 
 /** The row of a run that has ended, for any reason. */

@@ -1,6 +1,6 @@
-/** The kinds of objects that can be run. Each object has a row in `runnables` with the id and uid of its own table. */
-export const runnableKinds = ['DATA_PIPELINE', 'VIEW', 'DESTINATION', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
+import type { runnableKinds } from '@sluice/contracts'
 
+/** The kind of an object that can be run. Each object has a row in `runnables` with the id and uid of its own table. */
 export type RunnableKind = (typeof runnableKinds)[number]
 
 export const nounOf: Readonly<Record<RunnableKind, string>> = {

@@ -4,12 +4,25 @@ import { listInstants, getUtcOffset, toWallClockTime } from './wall-clock.ts'
 /** Milliseconds by which a zone's UTC offset can change at most. */
 const maxOffsetChange = 4 * 3_600_000
 
+const tickCache = new Map<string, number | undefined>()
+const maxCachedTicks = 10_000
+
+/** Returns the next tick like `computeNextTick`. Most schedules of an organisation have one of a few expressions, so results are cached. */
+export function findNextTick(expression: string, zone: string, after: number): number | undefined {
+  const key = `${expression} ${zone} ${after}`
+  if (tickCache.has(key)) return tickCache.get(key)
+  const tick = computeNextTick(expression, zone, after)
+  if (tickCache.size >= maxCachedTicks) tickCache.clear()
+  tickCache.set(key, tick)
+  return tick
+}
+
 /**
  * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if the expression has no further tick. A wall-clock time that daylight
  * saving skips is moved by one hour. A repeated wall-clock time is used once, at its first occurrence, unless the expression contains
  * every hour. Throws `CronProblem`.
  */
-export function findNextTick(expression: string, zone: string, after: number): number | undefined {
+function computeNextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
   const wall = toWallClockTime(zone, after)
   if (getUtcOffset(zone, after - maxOffsetChange) === getUtcOffset(zone, after + maxOffsetChange)) {

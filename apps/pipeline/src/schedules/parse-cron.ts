@@ -1,4 +1,4 @@
-import { CronExpressionParser } from 'cron-parser'
+import { type CronFieldCollection, CronExpressionParser } from 'cron-parser'
 
 /** An invalid cron expression. The message is one sentence for its author. */
 export class CronProblem extends Error {
@@ -6,6 +6,7 @@ export class CronProblem extends Error {
 }
 
 export interface Cron {
+  fields: CronFieldCollection
   /** Whether the expression contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
   everyHour: boolean
   /**
@@ -50,6 +51,7 @@ function parseUncached(expression: string): Cron {
   fiveFields.forEach((field, index) => assertFieldValid(fiveFields, field, index))
   const parsed = parseFields(fiveFields)
   const cron: Cron = {
+    fields: parsed.fields,
     everyHour: parsed.fields.hour.values.length === 24,
     next(wall) {
       try {

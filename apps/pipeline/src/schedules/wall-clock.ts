@@ -28,6 +28,15 @@ export function getUtcOffset(zone: string, instant: number): number {
 /** Returns the wall-clock time at an instant, as if it were UTC. */
 export const toWallClockTime = (zone: string, instant: number) => instant + getUtcOffset(zone, instant)
 
+/** Formats an instant with the zone's offset: `2026-03-29T03:30:00.000+02:00`. */
+export function formatInZone(zone: string, instant: number): string {
+  const offset = getUtcOffset(zone, instant)
+  const minutes = Math.round(Math.abs(offset) / 60_000)
+  const twoDigits = (part: number) => String(part).padStart(2, '0')
+  const wall = new Date(instant + offset).toISOString().slice(0, -1)
+  return `${wall}${offset < 0 ? '-' : '+'}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`
+}
+
 /**
  * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. For a time that is skipped, such as 2:30,
  * returns the instant that it would have without the offset change, which is 3:30.

@@ -32,20 +32,3 @@ export async function renameSource(db: Kysely<DB>, client: string, from: TablePl
     where v.id = s.view_id and v.client = ${client} and s.schema_name = ${from.schema} and s.relation_name = ${from.name}
   `.execute(db)
 }
-
-/**
- * Lists the names of at most five views that read a table or view. While such views exist, the table or view cannot be
- * deleted. If `besides` is true, includes the readers of the pipeline's further tables (`name__…`).
- */
-export async function listReadingViews(
-  db: Kysely<any>,
-  client: string,
-  { schema, name }: TablePlace,
-  { besides = false } = {},
-): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select v.name from view_sources s join views v on v.id = s.view_id
-    where v.client = ${client} and s.schema_name = ${schema} and (s.relation_name = ${name} or (${besides} and starts_with(s.relation_name, ${`${name}__`})))
-    order by v.name limit 5`.execute(db)
-  return rows.map((row) => row.name)
-}

@@ -1,4 +1,4 @@
-import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../database.ts'
 import { type Importance, type Level, toStorableText } from '../runs/run-log.ts'
 import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
@@ -65,13 +65,4 @@ export async function writeLog(
       message: toStorableText(message, 10_000),
     })
     .execute()
-}
-
-/** Lists the names of at most five workflows that run an object. While such workflows exist, the object cannot be deleted. */
-export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select name from workflows
-    where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})
-    order by name limit 5`.execute(db)
-  return rows.map(({ name }) => name)
 }

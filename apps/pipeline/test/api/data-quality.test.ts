@@ -229,7 +229,9 @@ describe('a data quality check group', () => {
     const one = await check('select 1')
     const { id, name } = await group([one])
     const { body } = await owner.delete(`/data-quality-checks/${one.id}`).expect(409)
-    expect(body.detail).toBe(`This check belongs to check groups: "${name}". Remove it from these groups first.`)
+    expect(body.detail).toBe(
+      `This data quality check is used by the data quality check groups "${name}". Change or delete them first.`,
+    )
     const read = await owner.get(`/data-quality-check-groups/${id}`).expect(200)
     const emptied = await owner
       .put(`/data-quality-check-groups/${id}`)

@@ -50,6 +50,7 @@ export function goodDataPipelines(given: () => Given) {
     }),
     'dataPipelines.read': async () => loaded(),
     'dataPipelines.update': async () => ({ ...loaded(), body: await replacement() }),
+    'dataPipelines.lineage': async () => ({ uid: await given().fresh.pipeline() }),
     'dataPipelines.delete': async () => ({ uid: await given().fresh.pipeline() }),
     'dataPipelines.share': async () => ({
       ...loaded(),

@@ -50,6 +50,7 @@ export function goodDestinations(scene: () => Scene) {
     }),
     'destinations.read': async () => ({ uid: await create() }),
     'destinations.update': async () => ({ uid: await create(), body: await body() }),
+    'destinations.lineage': async () => ({ uid: await create() }),
     'destinations.delete': async () => ({ uid: await create() }),
     'destinations.share': async () => ({
       uid: await create(),

@@ -10,6 +10,7 @@ export function goodSchemas(given: () => { fresh: Fresh; loaded: { schema: strin
     'schemas.create': async () => ({ body: schemaBody({ description: 'What there is.', tags: ['a', 'b'] }) }),
     'schemas.read': async () => loaded(),
     'schemas.update': async () => ({ ...loaded(), body: schemaBody() }),
+    'schemas.lineage': async () => loaded(),
     'schemas.delete': async () => ({ uid: await given().fresh.schema() }),
     'schemas.share': async () => ({
       ...loaded(),

@@ -51,6 +51,7 @@ export function goodViews(scene: () => Scene) {
     'views.create': async () => ({ body: body({ materialized: true, tags: ['a'], anonymousAccess }) }),
     'views.read': async () => ({ uid: await fresh() }),
     'views.update': async () => ({ uid: await fresh(), body: body() }),
+    'views.lineage': async () => ({ uid: await fresh() }),
     'views.delete': async () => ({ uid: await fresh() }),
     'views.share': async () => ({
       uid: await fresh(),
@@ -69,6 +70,7 @@ export function goodViews(scene: () => Scene) {
       uid: scene().loaded.schema,
       body: { description: 'What was loaded.', columns: [{ name: 'a', description: 'A number.' }] },
     }),
+    'schemas.tableLineage': async () => ({ uid: scene().loaded.schema }),
     'schemas.columns': async () => ({ uid: scene().loaded.schema }),
     'schemas.tableData': async () => ({ uid: scene().loaded.schema, query: '?pageSize=10' }),
     'catalogue.names': async () => ({ query: '?prefix=a&limit=5' }),

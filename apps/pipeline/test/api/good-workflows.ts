@@ -24,6 +24,7 @@ export function goodWorkflows(given: () => { owner: Asking; withFile(): Promise<
     }),
     'workflows.read': async () => ({ uid: await create() }),
     'workflows.update': async () => ({ uid: await create(), body: workflowBody([]) }),
+    'workflows.lineage': async () => ({ uid: await create() }),
     'workflows.delete': async () => ({ uid: await create() }),
     'workflows.share': async () => ({
       uid: await create(),

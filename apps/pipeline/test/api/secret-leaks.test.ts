@@ -213,6 +213,19 @@ describe('a secret', () => {
   })
 })
 
+describe('the lists over all objects', () => {
+  it('have the runs and the relations of the objects used above', async () => {
+    const runs = await ask(owner.get('/runs?pageSize=200'))
+    expect(runs.body.length).toBeGreaterThan(4)
+    for (const path of ['/data-pipelines', '/destinations', '/data-quality-checks', '/data-quality-check-groups']) {
+      const { body } = await owner.get(`${path}?paging=false`).expect(200)
+      expect(body.length).toBeGreaterThan(0)
+      for (const { id } of body) expect((await ask(owner.get(`${path}/${id}/lineage`))).status).toBe(200)
+    }
+    expect((await ask(owner.get('/schedules'))).status).toBe(200)
+  })
+})
+
 describe('the secrets used above', () => {
   it('are in no response', () => {
     expect(answers.length).toBeGreaterThan(100)

@@ -189,7 +189,7 @@ describe('a view', () => {
       [[2]],
     ])
     const inUse = await scene.owner.delete(`/views/${view.id}`).expect(409)
-    expect(inUse.body.detail).toContain(`Other views read this view: "${over.name}"`)
+    expect(inUse.body.detail).toContain(`is used by the views "${over.name}".`)
   })
 
   it('is deleted in the warehouse too, but not while destinations, workflows or views use it', async () => {
@@ -202,7 +202,7 @@ describe('a view', () => {
       .values({ ...named, type: 'SOURCE_SYSTEM_C', view_id: id })
       .execute()
     expect((await scene.owner.delete(`/views/${view.id}`).expect(409)).body.detail).toContain(
-      `push this view: "D ${id}"`,
+      'is used by destinations that are not shared with you.',
     )
     await db.deleteFrom('destinations').where('view_id', '=', id).execute()
     const job = { jobType: 'VIEW_REFRESH', object: { uid: view.id } }
@@ -210,7 +210,7 @@ describe('a view', () => {
     const workflow = { name: `W ${id}`, disabled: true, runTrigger: 'NEVER', continuouslyUpdated: false, steps }
     const { body: made } = await scene.owner.post('/workflows').send(workflow).expect(201)
     expect((await scene.owner.delete(`/views/${view.id}`).expect(409)).body.detail).toContain(
-      `refresh this view: "W ${id}"`,
+      `is used by the workflows "W ${id}".`,
     )
     await scene.owner.delete(`/workflows/${made.id}`).expect(204)
     await using load = await scene.service.stack.inside(scene.client)
@@ -226,7 +226,7 @@ describe('a view', () => {
     const warehouse = await scene.service.stack.warehouses.open(scene.client)
     expect(await warehouse.views.find(scene.place.schemaName, view.dataWarehouseViewName)).toBeUndefined()
     expect((await scene.owner.delete(`/schemas/${scene.place.schema}`).expect(409)).body.detail).toMatch(
-      /load into|Views are in/,
+      /^This schema is used by the (data pipelines|views) /,
     )
   })
 
@@ -299,7 +299,7 @@ describe('a data pipeline whose table is read by views', () => {
     const view = viewBody(other.schema, `select id from ${other.table}`, { dataWarehouseViewName: 'over_it' })
     const { body: made } = await scene.owner.post('/views').send(view).expect(201)
     const inUse = await scene.owner.delete(`/data-pipelines/${other.pipeline}`).expect(409)
-    expect(inUse.body.detail).toContain(`Views read this pipeline's table: "${made.name}"`)
+    expect(inUse.body.detail).toContain(`This data pipeline is used by the views "${made.name}".`)
     const { body: pipeline } = await scene.owner.get(`/data-pipelines/${other.pipeline}`).expect(200)
     expect(pipeline.status.mainTableAsTable).toMatchObject({ name: other.table, rowCount: 3, columnCount: 2 })
     const target = { schema: { id: other.schema }, tableName: 'over_it' }
@@ -309,7 +309,7 @@ describe('a data pipeline whose table is read by views', () => {
       .expect(409)
     expect(named.body.errors[0].pointer).toBe('/dataWarehouseTarget/tableName')
     const inSchema = await scene.owner.delete(`/schemas/${other.schema}`).expect(409)
-    expect(inSchema.body.detail).toContain('Data pipelines load into')
+    expect(inSchema.body.detail).toContain('This schema is used by the data pipelines ')
     await scene.owner.delete(`/views/${made.id}`).expect(204)
     await scene.owner.delete(`/data-pipelines/${other.pipeline}`).expect(204)
     await scene.owner.delete(`/schemas/${other.schema}`).expect(204)

@@ -107,7 +107,7 @@ describe('quality gate of a pipeline', () => {
     expect((await results(uid, passed.taskId)).map(({ status }: { status: string }) => status)).toEqual(['OK', 'OK'])
     expect(await hidden()).toEqual([])
     const { body } = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
-    expect(body.detail).toMatch(/^Data pipelines use this check group: "Pipeline /)
+    expect(body.detail).toMatch(/^This data quality check group is used by the data pipelines "Pipeline /)
   })
 
   it('fails the run if a check reads the published table or cannot be run', async () => {
@@ -231,7 +231,7 @@ describe('quality gate of a pipeline', () => {
       .expect(200)
     const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
     expect(refused.body.detail).toBe(
-      `Workflows run this check group: "${workflow.name}". Remove the check group from these workflows first.`,
+      `This data quality check group is used by the workflows "${workflow.name}". Change or delete them first.`,
     )
   })
 })

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { addMonthPartitions } from '@sluice/database'
-import { type Kysely, sql } from 'kysely'
+import { CompiledQuery, type Kysely, sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import { listCheckResults } from '../../src/quality-checks/check-result-repository.ts'
 import { hasClientCapacity } from '../../src/runs/claim-run.ts'
 import { findStartKey, findRun, listLines } from '../../src/runs/follow-run-logs.ts'
+import { watchRuns } from '../../src/api/runs/run-changes.ts'
+import { listRunsOfObjects } from '../../src/api/runs/runs-of-objects.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
 import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
 import { overheard, planOf } from './captured-queries.ts'
@@ -73,6 +75,14 @@ async function plansOf(work: (db: Kysely<DB>) => Promise<unknown>): Promise<stri
 const followed = { runnableId: one }
 const lastLine = async () => (await findStartKey(stack.db, followed, 0)) - 20
 
+async function analyzedPlanOf(query: CompiledQuery): Promise<string> {
+  const analyzed = CompiledQuery.raw(`explain (analyze, timing off, costs off, buffers off) ${query.sql}`, [
+    ...query.parameters,
+  ])
+  const { rows } = await stack.db.executeQuery<{ 'QUERY PLAN': string }>(analyzed)
+  return rows.map((row) => row['QUERY PLAN']).join('\n')
+}
+
 /** Tables that are read from one end to the other, but for partitions with nothing in them. */
 const readWhole = (plan: string): string[] =>
   plan
@@ -112,6 +122,50 @@ describe('query plans with 8,000 runs', () => {
     const plans = await plansOf(work)
     expect(plans.join('\n\n')).toMatch(index)
     for (const plan of plans) expect(readWhole(plan)).toEqual([])
+  })
+
+  const allObjects = sql`select id from runnables where client = ${client}`
+  const fewObjects = sql`select id from runnables where client = ${client} and id % 50 = 0`
+  const filters = { client, objects: allObjects }
+
+  it.each([
+    ['the newest runs of all objects', {}, {}],
+    ['a later page of them', {}, { after: { created: new Date(), id: 1e9 } }],
+    ['runs with a rare status since a time', { status: ['CANCELLED' as const] }, { since: new Date() }],
+    ['runs with a rare trigger', { trigger: ['MANUAL' as const] }, {}],
+  ])('%s: are read in index order without a sort of all runs', async (_what, filter, position) => {
+    const [plan] = await plansOf((db) => listRunsOfObjects(db, { ...filters, ...filter }, { ...position, limit: 51 }))
+    expect(readWhole(plan!)).toEqual([])
+    expect(plan).toMatch(/Merge Append[^]*Index Scan using runs_client_newest/)
+  })
+
+  it('the newest runs of few objects are read by the index of each object', async () => {
+    const { db, asked } = overheard(stack.db)
+    await listRunsOfObjects(db, { ...filters, objects: fewObjects }, { limit: 51 })
+    const analyzed = await analyzedPlanOf(asked[0]!)
+    expect(analyzed).toMatch(/runs_runnable_newest .*rows=/)
+    expect([...analyzed.matchAll(/runs_client_newest .*/g)].every(([line]) => line.includes('never executed'))).toBe(
+      true,
+    )
+  })
+
+  it('a page of the newest runs of all objects reads little more than the page', async () => {
+    const { db, asked } = overheard(stack.db)
+    await listRunsOfObjects(db, filters, { limit: 51 })
+    const analyzed = await analyzedPlanOf(asked[0]!)
+    expect(analyzed).toMatch(/runs_runnable_newest .*never executed/)
+    const rows = [...analyzed.matchAll(/runs_client_newest .*actual rows=([\d.]+)/g)].map(([, count]) => Number(count))
+    // The first run of each of six statuses, and the page.
+    expect(rows.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(6 + 51)
+  })
+
+  it('changed runs are found by index', async () => {
+    const { db, asked } = overheard(stack.db)
+    using _changes = await watchRuns(db, { warn: () => {} }).subscribe(client)
+    const plan = await planOf(stack.db, asked[0]!)
+    expect(plan).toMatch(/runs_under_way|runs_client_newest/)
+    expect(plan).toMatch(/runs_finished/)
+    expect(readWhole(plan)).toEqual([])
   })
 
   it('a page of the newest runs or log lines is read in index order without a sort', async () => {

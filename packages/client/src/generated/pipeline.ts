@@ -16,6 +16,8 @@ export const schemas = {
   delete: { method: 'delete', path: '/schemas/:uid' } as Operation<'/schemas/:uid', undefined, undefined, undefined, undefined>,
   /** Share a schema. Needs `ROLE_MANAGE_SCHEMA`. */
   share: { method: 'put', path: '/schemas/:uid/access' } as Operation<'/schemas/:uid/access', undefined, AccessBody, Schema[], undefined>,
+  /** List what the schema reads, and what reads it. While other objects read the schema, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_SCHEMA`. */
+  lineage: { method: 'get', path: '/schemas/:uid/lineage' } as Operation<'/schemas/:uid/lineage', undefined, undefined, Lineage, undefined>,
 }
 
 export const settings = {
@@ -59,6 +61,8 @@ export const catalogue = {
   describeTable: { method: 'put', path: '/schemas/:uid/tables/:name/descriptions' } as Operation<'/schemas/:uid/tables/:name/descriptions', undefined, TableDescriptionsBody, Table, undefined>,
   /** Read the columns of a table. Distinct values (an estimate), nulls, minimum and maximum are those of the last load. They are absent if the rows have changed since then. For dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   columns: { method: 'get', path: '/schemas/:uid/tables/:name/columns' } as Operation<'/schemas/:uid/tables/:name/columns', undefined, undefined, Column[], undefined>,
+  /** List what creates a table or view, and what reads it. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  tableLineage: { method: 'get', path: '/schemas/:uid/tables/:name/lineage' } as Operation<'/schemas/:uid/tables/:name/lineage', undefined, undefined, Lineage, undefined>,
   /** Read the rows of a table or view of a schema. Also returns the rows of tables that neither a data pipeline nor a view of Sluice created. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   tableData: { method: 'get', path: '/schemas/:uid/tables/:name/data' } as Operation<'/schemas/:uid/tables/:name/data', DataQuery, undefined, QueryResult, undefined>,
   /** Read the rows that a current or failed run has loaded but not published. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
@@ -87,6 +91,8 @@ export const views = {
   delete: { method: 'delete', path: '/views/:uid' } as Operation<'/views/:uid', undefined, undefined, undefined, undefined>,
   /** Share a view. Needs `ROLE_MANAGE_VIEW`. */
   share: { method: 'put', path: '/views/:uid/access' } as Operation<'/views/:uid/access', undefined, AccessBody, View[], undefined>,
+  /** List what the view reads, and what reads it. While other objects read the view, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_VIEW`. */
+  lineage: { method: 'get', path: '/views/:uid/lineage' } as Operation<'/views/:uid/lineage', undefined, undefined, Lineage, undefined>,
   /** Queue a run. Returns the current run of the view if one is queued or running. Needs `ROLE_MANAGE_VIEW`. */
   run: { method: 'post', path: '/views/:uid/run' } as Operation<'/views/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
   /** Cancel the queued or running run. Needs `ROLE_MANAGE_VIEW`. */
@@ -118,6 +124,8 @@ export const dataPipelines = {
   delete: { method: 'delete', path: '/data-pipelines/:uid' } as Operation<'/data-pipelines/:uid', undefined, undefined, undefined, undefined>,
   /** Share a data pipeline. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   share: { method: 'put', path: '/data-pipelines/:uid/access' } as Operation<'/data-pipelines/:uid/access', undefined, AccessBody, DataPipeline[], undefined>,
+  /** List what the data pipeline reads, and what reads it. While other objects read the data pipeline, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  lineage: { method: 'get', path: '/data-pipelines/:uid/lineage' } as Operation<'/data-pipelines/:uid/lineage', undefined, undefined, Lineage, undefined>,
   /** Queue a run. Returns the current run of the data pipeline if one is queued or running. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   run: { method: 'post', path: '/data-pipelines/:uid/run' } as Operation<'/data-pipelines/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
   /** Cancel the queued or running run. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
@@ -171,6 +179,8 @@ export const destinations = {
   delete: { method: 'delete', path: '/destinations/:uid' } as Operation<'/destinations/:uid', undefined, undefined, undefined, undefined>,
   /** Share a destination. Needs `ROLE_MANAGE_DESTINATION`. */
   share: { method: 'put', path: '/destinations/:uid/access' } as Operation<'/destinations/:uid/access', undefined, AccessBody, Destination[], undefined>,
+  /** List what the destination reads, and what reads it. While other objects read the destination, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_DESTINATION`. */
+  lineage: { method: 'get', path: '/destinations/:uid/lineage' } as Operation<'/destinations/:uid/lineage', undefined, undefined, Lineage, undefined>,
   /** Queue a run. Returns the current run of the destination if one is queued or running. Needs `ROLE_MANAGE_DESTINATION`. */
   run: { method: 'post', path: '/destinations/:uid/run' } as Operation<'/destinations/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
   /** Cancel the queued or running run. Needs `ROLE_MANAGE_DESTINATION`. */
@@ -202,6 +212,8 @@ export const dataQualityChecks = {
   delete: { method: 'delete', path: '/data-quality-checks/:uid' } as Operation<'/data-quality-checks/:uid', undefined, undefined, undefined, undefined>,
   /** Share a data quality check. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK`. */
   share: { method: 'put', path: '/data-quality-checks/:uid/access' } as Operation<'/data-quality-checks/:uid/access', undefined, AccessBody, DataQualityCheck[], undefined>,
+  /** List what the data quality check reads, and what reads it. While other objects read the data quality check, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
+  lineage: { method: 'get', path: '/data-quality-checks/:uid/lineage' } as Operation<'/data-quality-checks/:uid/lineage', undefined, undefined, Lineage, undefined>,
   /** Run a check and return its violations. The rows of the query are the violations. `data` contains at most 1,000 of them. If the query cannot be run, the response has status 200 with `status` ERROR and a message. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
   run: { method: 'post', path: '/data-quality-checks/:uid/run', effect: 'read' } as Operation<'/data-quality-checks/:uid/run', undefined, RunInput, CheckResult, undefined>,
 }
@@ -221,6 +233,8 @@ export const dataQualityCheckGroups = {
   delete: { method: 'delete', path: '/data-quality-check-groups/:uid' } as Operation<'/data-quality-check-groups/:uid', undefined, undefined, undefined, undefined>,
   /** Share a data quality check group. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
   share: { method: 'put', path: '/data-quality-check-groups/:uid/access' } as Operation<'/data-quality-check-groups/:uid/access', undefined, AccessBody, DataQualityCheckGroup[], undefined>,
+  /** List what the data quality check group reads, and what reads it. While other objects read the data quality check group, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
+  lineage: { method: 'get', path: '/data-quality-check-groups/:uid/lineage' } as Operation<'/data-quality-check-groups/:uid/lineage', undefined, undefined, Lineage, undefined>,
   /** Run all checks of a group and return their results. Runs the checks one after the other. A run that takes more than one minute continues in the background. Returns and stores at most 100 violations of each check that the caller may read. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
   run: { method: 'post', path: '/data-quality-check-groups/:uid/run' } as Operation<'/data-quality-check-groups/:uid/run', undefined, RunInput, GroupResult, undefined>,
   /** Queue a run of all checks of a group. Returns the current run of the group if one is queued or running. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
@@ -248,6 +262,8 @@ export const workflows = {
   delete: { method: 'delete', path: '/workflows/:uid' } as Operation<'/workflows/:uid', undefined, undefined, undefined, undefined>,
   /** Share a workflow. Needs `ROLE_MANAGE_WORKFLOW`. */
   share: { method: 'put', path: '/workflows/:uid/access' } as Operation<'/workflows/:uid/access', undefined, AccessBody, Workflow[], undefined>,
+  /** List what the workflow reads, and what reads it. While other objects read the workflow, it cannot be deleted. Checks and transformations read the tables and views that their SQL names. Needs `ROLE_SEE_WORKFLOW`. */
+  lineage: { method: 'get', path: '/workflows/:uid/lineage' } as Operation<'/workflows/:uid/lineage', undefined, undefined, Lineage, undefined>,
   /** Queue a run. Returns the current run of the workflow if one is queued or running. Needs `ROLE_MANAGE_WORKFLOW`. */
   run: { method: 'post', path: '/workflows/:uid/run' } as Operation<'/workflows/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
   /** Cancel the queued or running run. Needs `ROLE_MANAGE_WORKFLOW`. */
@@ -273,6 +289,20 @@ export const warehouseReaders = {
   delete: { method: 'delete', path: '/warehouse-readers/:uid' } as Operation<'/warehouse-readers/:uid', undefined, undefined, undefined, undefined>,
   /** Replace the password of a warehouse reader. The old password becomes invalid, and open sessions end. Needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE, too. Needs `ROLE_MANAGE_SCHEMA`. */
   rotate: { method: 'post', path: '/warehouse-readers/:uid/rotate' } as Operation<'/warehouse-readers/:uid/rotate', undefined, undefined, NewWarehouseReader, undefined>,
+}
+
+export const runs = {
+  /** List the runs of all objects, newest first. Returns the runs of the data pipelines, views, destinations, check groups and workflows that the caller may see. The pages are not counted; follow the cursor or the `next` link. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_SEE_VIEW` or `ROLE_SEE_DESTINATION` or `ROLE_SEE_DATA_QUALITY_CHECK_GROUP` or `ROLE_SEE_WORKFLOW`. */
+  list: { method: 'get', path: '/runs' } as Operation<'/runs', RunListQuery, undefined, ObjectRun[], undefined>,
+  /** Stream new and changed runs. Server-sent events. The stream starts with the queued and running runs. Each event `run` has an ObjectRun: a new run, or a run with a new status, message or progress. After Last-Event-ID, the runs that ended since then come first; runs that ended in the minute before it can come twice. The event `reset` means that runs are missing, because Last-Event-ID is older than a day: read the list again. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_SEE_VIEW` or `ROLE_SEE_DESTINATION` or `ROLE_SEE_DATA_QUALITY_CHECK_GROUP` or `ROLE_SEE_WORKFLOW`. */
+  stream: { method: 'get', path: '/runs/stream', events: true } as Operation<'/runs/stream', RunStreamQuery, undefined, ObjectRun, undefined>,
+}
+
+export const schedules = {
+  /** List planned runs by time. Returns each planned run of the enabled schedules that the caller may see, in the time zone of the organisation. Runs that have started are in `GET /runs`. The pages are not counted; follow the cursor or the `next` link. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_SEE_VIEW` or `ROLE_SEE_DESTINATION` or `ROLE_SEE_DATA_QUALITY_CHECK_GROUP` or `ROLE_SEE_WORKFLOW`. */
+  list: { method: 'get', path: '/schedules' } as Operation<'/schedules', PlannedRunQuery, undefined, PlannedRun[], undefined>,
+  /** Describe a schedule in words, with its next five runs. Takes the fields of a schedule, or only a cron expression. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_SEE_VIEW` or `ROLE_SEE_DESTINATION` or `ROLE_SEE_DATA_QUALITY_CHECK_GROUP` or `ROLE_SEE_WORKFLOW`. */
+  preview: { method: 'post', path: '/schedules/preview', effect: 'read' } as Operation<'/schedules/preview', undefined, SchedulePreviewBody, SchedulePreview, undefined>,
 }
 
 export const publicDatasets = {
@@ -1361,6 +1391,26 @@ export interface LabelledTranslation {
   value: string
 }
 
+export interface Lineage {
+  /** The first 1,000 objects that this object reads, runs or contains. */
+  reads: LineageObject[]
+  /** The first 1,000 objects that read, run or contain this object and that the caller may see. */
+  readBy: LineageObject[]
+  /** The number of further objects in `readBy` that are not shared with the caller. */
+  hiddenReaders: number
+}
+
+export interface LineageObject {
+  kind: "DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW" | "DATA_QUALITY_CHECK" | "PUBLIC_DATASET" | "TABLE" | "EXTERNAL_VIEW"
+  /** Absent for PUBLIC_DATASET, TABLE and EXTERNAL_VIEW. */
+  id?: string
+  name: string
+  /** The schema of the table or view that is read. */
+  schema?: string
+  /** The table or view in the warehouse that is read. */
+  table?: string
+}
+
 export interface ListQuery {
   query?: string
   filter?: string[]
@@ -1438,6 +1488,32 @@ export interface NewWarehouseReader {
   /** Only this response contains it. */
   password: string
   connectionStrings: ConnectionStrings
+}
+
+export interface ObjectRun {
+  taskId: string
+  status: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN"
+  trigger: "MANUAL" | "SCHEDULE" | "WORKFLOW"
+  /** The requested mode. The log shows if it was not possible. */
+  mode: "FULL" | "INCREMENTAL"
+  /** RUN. Data pipelines also have DRY_RUN, which publishes nothing, and RESTORE, which publishes the rows before the last publication. */
+  action: "RUN" | "DRY_RUN" | "RESTORE"
+  /** The scheduled time of the run. */
+  scheduledFor?: string
+  attempt: number
+  created: string
+  started?: string
+  finished?: string
+  duration?: string
+  startedBy?: string
+  /** The uploaded file of the run. */
+  file?: RunFile
+  progress: Progress
+  rowsWritten?: number
+  bytesWritten?: number
+  message?: string
+  errorCode?: string
+  object: RunnableObject
 }
 
 export interface ObjectStorageBucketPipeline extends DataPipelineFields {
@@ -1578,6 +1654,31 @@ export interface ParquetUploadSourceBody extends SourceBodyFields {
 /** The parameters of each call, in addition to the cursor. */
 export interface Payload {}
 
+export interface PlannedRun {
+  /** The planned time, with the offset of the time zone at that time. */
+  at: string
+  mode: "FULL" | "INCREMENTAL"
+  timeZone: string
+  /** Whether the planned time has passed and the run has not started yet. */
+  late: boolean
+  object: RunnableObject
+}
+
+export interface PlannedRunQuery {
+  /** The earliest planned time. Default: now; then late runs come first. */
+  from?: string
+  /** Planned times before this time. Default: 7 days after `from`; at most 366 days after it. */
+  to?: string
+  /** Kinds of objects; repeat it for several. */
+  kind?: ("DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW")[]
+  /** Only the data pipelines and views of this schema. */
+  schema?: string
+  /** Default: 50. */
+  pageSize?: number
+  /** The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same. */
+  after?: string
+}
+
 export interface PlannedTable {
   schema: string
   table: string
@@ -1597,6 +1698,12 @@ export interface PlannedTable {
     /** Whether this change gives the run the status WARNING. */
     warning: boolean
   })[]
+}
+
+export interface PlannedTime {
+  /** The planned time, with the offset of the time zone at that time. */
+  at: string
+  mode: "FULL" | "INCREMENTAL"
 }
 
 export interface PreviewSheet {
@@ -1989,6 +2096,23 @@ export interface RunInput {
   variables?: RunVariableBody[]
 }
 
+export interface RunListQuery {
+  /** Kinds of objects; repeat it for several. */
+  kind?: ("DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW")[]
+  /** Repeat it for several. */
+  status?: ("QUEUED" | "RUNNING" | "OK" | "WARNING" | "FAILED" | "CANCELLED")[]
+  /** Repeat it for several. */
+  trigger?: ("MANUAL" | "SCHEDULE" | "WORKFLOW")[]
+  /** Only runs of the data pipelines and views of this schema. */
+  schema?: string
+  /** Only runs that were created at this time or later. */
+  since?: string
+  /** Default: 50. */
+  pageSize?: number
+  /** The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same. */
+  after?: string
+}
+
 export interface RunStatus {
   lastRunStatus: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN"
   lastRunSuccess?: string
@@ -1996,6 +2120,17 @@ export interface RunStatus {
   nextFullReplaceRun?: string
   lastRunDuration?: string
   jobId?: string
+}
+
+export interface RunStreamQuery {
+  /** Kinds of objects; repeat it for several. */
+  kind?: ("DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW")[]
+  /** Repeat it for several. */
+  status?: ("QUEUED" | "RUNNING" | "OK" | "WARNING" | "FAILED" | "CANCELLED")[]
+  /** Repeat it for several. */
+  trigger?: ("MANUAL" | "SCHEDULE" | "WORKFLOW")[]
+  /** Only runs of the data pipelines and views of this schema. */
+  schema?: string
 }
 
 export interface RunVariable {
@@ -2010,6 +2145,12 @@ export interface RunVariableBody {
   value?: string
 }
 
+export interface RunnableObject {
+  kind: "DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW"
+  id: string
+  name: string
+}
+
 export interface SavedDataPipeline {
   id: string
   name: string
@@ -2019,6 +2160,29 @@ export interface SavedDataPipeline {
 
 export interface SavedDataPipelines {
   dataPipelines: SavedDataPipeline[]
+}
+
+export interface SchedulePreview {
+  description: string
+  triggerExpression?: string
+  timeZone: string
+  /** The next five runs. Empty if the times depend on the id of the object and the request has no id. */
+  next: PlannedTime[]
+}
+
+export interface SchedulePreviewBody {
+  /** Default: CUSTOM with a cron expression, otherwise NEVER. */
+  runTrigger?: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  /** The object of the schedule. Random triggers and continuous updates derive their minute from its id. */
+  id?: string
+  /** Return the runs after this time. Default: now. */
+  after?: string
 }
 
 export interface Schema {

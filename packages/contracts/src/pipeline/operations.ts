@@ -8,6 +8,8 @@ import { catalogueSignatures } from './operations/catalogue.ts'
 import { publicDatasetSignatures } from './operations/public-datasets.ts'
 import { publicSignatures } from './operations/public-data.ts'
 import { querySignatures } from './operations/queries.ts'
+import { runListSignatures } from './operations/runs.ts'
+import { scheduleSignatures } from './operations/schedules.ts'
 import { schemaSignatures } from './operations/schemas.ts'
 import { settingSignatures } from './operations/settings.ts'
 import { variableSignatures } from './operations/variables.ts'
@@ -28,6 +30,8 @@ export const pipelineOperations = {
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
   workflows: workflowSignatures,
   warehouseReaders: warehouseReaderSignatures,
+  runs: runListSignatures,
+  schedules: scheduleSignatures,
   publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
   deletedClients: deletedClientSignatures,

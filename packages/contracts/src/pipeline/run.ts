@@ -1,11 +1,23 @@
 import { Type } from 'typebox'
 import { exportFields } from './export-format.ts'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
-import { SingleLineText, LongText, Timestamp, Uid, NonNegativeNumber, NonNegativeInteger } from '../field-types.ts'
+import {
+  ComparedTime,
+  SingleLineText,
+  LongText,
+  Timestamp,
+  Uid,
+  NonNegativeNumber,
+  NonNegativeInteger,
+} from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
+/** The kinds of objects that can be run. */
+export const runnableKinds = ['DATA_PIPELINE', 'VIEW', 'DESTINATION', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
+export const runOrigins = ['MANUAL', 'SCHEDULE', 'WORKFLOW'] as const
+export type RunOrigin = (typeof runOrigins)[number]
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export const logImportances = ['LOW', 'MEDIUM', 'HIGH'] as const
 
@@ -148,34 +160,38 @@ export const RunFile = defineContract(
 )
 export type RunFile = TypeOf<typeof RunFile>
 
+const runFields = {
+  taskId: Uid,
+  status: Type.Enum([...runStatuses]),
+  trigger: Type.Enum([...runOrigins]),
+  mode: Type.Enum(['FULL', 'INCREMENTAL'], {
+    description: 'The requested mode. The log shows if it was not possible.',
+  }),
+  action: Type.Enum([...runActions], {
+    description:
+      'RUN. Data pipelines also have DRY_RUN, which publishes nothing, and RESTORE, which publishes the rows before the last publication.',
+  }),
+  scheduledFor: Type.Optional({ ...Timestamp, description: 'The scheduled time of the run.' }),
+  attempt: NonNegativeInteger,
+  created: Timestamp,
+  started: Type.Optional(Timestamp),
+  finished: Type.Optional(Timestamp),
+  duration: Type.Optional(SingleLineText),
+  startedBy: Type.Optional(SingleLineText),
+  file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
+  progress: LoadProgress,
+  rowsWritten: Type.Optional(NonNegativeInteger),
+  bytesWritten: Type.Optional(NonNegativeInteger),
+  /** The outcome for users: what happened, where, why, and what to do. */
+  message: Type.Optional(LongText),
+  errorCode: Type.Optional(SingleLineText),
+}
+
 export const Run = defineContract(
   'Run',
   Type.Object(
     {
-      taskId: Uid,
-      status: Type.Enum([...runStatuses]),
-      trigger: Type.Enum(['MANUAL', 'SCHEDULE', 'WORKFLOW']),
-      mode: Type.Enum(['FULL', 'INCREMENTAL'], {
-        description: 'The requested mode. The log shows if it was not possible.',
-      }),
-      action: Type.Enum([...runActions], {
-        description:
-          'RUN. Data pipelines also have DRY_RUN, which publishes nothing, and RESTORE, which publishes the rows before the last publication.',
-      }),
-      scheduledFor: Type.Optional({ ...Timestamp, description: 'The scheduled time of the run.' }),
-      attempt: NonNegativeInteger,
-      created: Timestamp,
-      started: Type.Optional(Timestamp),
-      finished: Type.Optional(Timestamp),
-      duration: Type.Optional(SingleLineText),
-      startedBy: Type.Optional(SingleLineText),
-      file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
-      progress: LoadProgress,
-      rowsWritten: Type.Optional(NonNegativeInteger),
-      bytesWritten: Type.Optional(NonNegativeInteger),
-      /** The outcome for users: what happened, where, why, and what to do. */
-      message: Type.Optional(LongText),
-      errorCode: Type.Optional(SingleLineText),
+      ...runFields,
       /** Present for a dry run that reached its plan. */
       plannedTables: Type.Optional(Type.Array(PlannedTable, { maxItems: 1000 })),
       /** Present for a run of a workflow. */
@@ -185,6 +201,63 @@ export const Run = defineContract(
   ),
 )
 export type Run = TypeOf<typeof Run>
+
+/** The object of a run or of a schedule. */
+export const RunnableObject = defineContract(
+  'RunnableObject',
+  Type.Object({ kind: Type.Enum([...runnableKinds]), id: Uid, name: SingleLineText }, noUnknownFields),
+)
+
+/** A run in a list over several objects. The list of the object's own runs also has planned tables and jobs. */
+export const ObjectRun = defineContract(
+  'ObjectRun',
+  Type.Object({ ...runFields, object: RunnableObject }, noUnknownFields),
+)
+export type ObjectRun = TypeOf<typeof ObjectRun>
+
+const runFilters = {
+  kind: Type.Optional(
+    Type.Array(Type.Enum([...runnableKinds]), {
+      maxItems: 10,
+      description: 'Kinds of objects; repeat it for several.',
+    }),
+  ),
+  status: Type.Optional(
+    Type.Array(Type.Enum(['QUEUED', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED']), {
+      maxItems: 10,
+      description: 'Repeat it for several.',
+    }),
+  ),
+  trigger: Type.Optional(
+    Type.Array(Type.Enum([...runOrigins]), { maxItems: 10, description: 'Repeat it for several.' }),
+  ),
+  schema: Type.Optional({ ...Uid, description: 'Only runs of the data pipelines and views of this schema.' }),
+}
+
+const CursorPageSize = Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50.' })
+const CursorAfter = Type.String({
+  maxLength: 2000,
+  description:
+    'The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same.',
+})
+/** The paging parameters of lists whose pages are only reached by cursor. */
+export const cursorPageFields = { pageSize: Type.Optional(CursorPageSize), after: Type.Optional(CursorAfter) }
+
+export const RunListQuery = defineContract(
+  'RunListQuery',
+  Type.Object(
+    {
+      ...runFilters,
+      since: Type.Optional({ ...ComparedTime, description: 'Only runs that were created at this time or later.' }),
+      ...cursorPageFields,
+    },
+    noUnknownFields,
+  ),
+)
+export type RunListQuery = TypeOf<typeof RunListQuery>
+
+export const RunStreamQuery = defineContract('RunStreamQuery', Type.Object(runFilters, noUnknownFields))
+export type RunStreamQuery = TypeOf<typeof RunStreamQuery>
 
 export const RunBody = defineContract(
   'RunBody',

@@ -70,7 +70,7 @@ function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
 }
 
 /** A position in a list: the sort keys of the last row. */
-interface PageCursor {
+export interface PageCursor {
   /** Number of the page that starts here. */
   page: number
   /** The row's value for each order term. */

@@ -14,6 +14,8 @@ interface AnsweredPage {
   cursor?: string
   /** Whether this page was requested by a cursor. Such a page has no `prev` link. */
   byCursor?: boolean
+  /** Whether the list takes no page numbers. */
+  onlyCursors?: boolean
 }
 
 /** Characters. By default, proxies allow 4 kB for all response headers, and a search can be that long. */
@@ -46,16 +48,18 @@ interface LinkContext extends AnsweredPage {
 /** Returns the Link header (RFC 8288) with addresses relative to the host. A header that is too long keeps only `next`. */
 function linkHeader(
   url: string,
-  { page, pageSize, pageCount, more, cursor, byCursor }: LinkContext,
+  { page, pageSize, pageCount, more, cursor, byCursor, onlyCursors }: LinkContext,
 ): string | undefined {
   const linkTo = (rel: string, pageParameters: Record<string, string>) =>
     `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
   const linkToPage = (rel: string, target: number) => linkTo(rel, { page: String(target) })
   const next = more ? [cursor === undefined ? linkToPage('next', page + 1) : linkTo('next', { after: cursor })] : []
-  const previous = page > 1 && !byCursor ? [linkToPage('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
+  const previous =
+    page > 1 && !byCursor && !onlyCursors ? [linkToPage('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
   const isReachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
   const last = isReachable ? [linkToPage('last', pageCount)] : []
-  const links = [linkToPage('first', 1), ...previous, ...next, ...last].join(', ')
+  const first = onlyCursors ? linkTo('first', {}) : linkToPage('first', 1)
+  const links = [first, ...previous, ...next, ...last].join(', ')
   return links.length <= maxLinkLength ? links : next[0]
 }
 

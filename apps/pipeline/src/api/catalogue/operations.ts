@@ -4,12 +4,14 @@ import {
   type CatalogueNamesQuery,
   type Column,
   type DataQuery,
+  type Lineage,
   type QueryResult,
   type Table,
   type TableListQuery,
 } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
+import { findOwners, readLineage } from '../objects/read-lineage.ts'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
@@ -112,7 +114,12 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   return presentTable(table, labels)
 }
 
-async function requireCatalogueTable(input: OperationInput<PipelineContext, TablePath, unknown, undefined>) {
+async function requireCatalogueTable(
+  input: Pick<
+    OperationInput<PipelineContext, TablePath, unknown, undefined>,
+    'db' | 'params' | 'warehouses' | 'caller'
+  >,
+) {
   const { params, warehouses, caller, db } = input
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
   const place = visible.find(({ name }) => name === params.name)
@@ -120,13 +127,25 @@ async function requireCatalogueTable(input: OperationInput<PipelineContext, Tabl
   const [table] = (await warehouse?.catalog.findTables([place!])) ?? []
   if (!place || !warehouse || !table) throw problems.notFound('table')
   const descriptionsOf = await readDescriptions(db, caller.client, [place])
-  return { labels: withDescriptions(place, descriptionsOf(place)), warehouse, table }
+  return { place, labels: withDescriptions(place, descriptionsOf(place)), warehouse, table }
 }
 
 const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>
   answerRows(signatures.tableData.id, input, async () => {
-    return { ...(await requireCatalogueTable(input)), object: null }
+    const { labels, warehouse, table } = await requireCatalogueTable(input)
+    return { labels, warehouse, table, object: null }
   })
+
+/** Reads the lineage of a table or view. It reads the pipeline or view that creates it. */
+async function readTableLineage(
+  input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/lineage', undefined, undefined>,
+): Promise<Lineage> {
+  const { place } = await requireCatalogueTable(input)
+  const relation = { schema: place.schema, name: place.name }
+  const owners = await findOwners(input.db, input.caller.client, [relation])
+  const creators = owners.filter(({ kind }) => kind !== 'TABLE')
+  return readLineage(input, { kind: 'TABLE', client: input.caller.client, relation }, creators)
+}
 
 const readTableColumns = async (input: ReadTableRequest): Promise<Column[]> => (await readCatalogueTable(input)).columns
 
@@ -138,6 +157,7 @@ export const catalogueOperations = {
   table: definePipelineOperation(signatures.table, readCatalogueTable),
   describeTable: definePipelineOperation(signatures.describeTable, describeTable),
   columns: definePipelineOperation(signatures.columns, readTableColumns),
+  tableLineage: definePipelineOperation(signatures.tableLineage, readTableLineage),
   tableData: definePipelineOperation(signatures.tableData, readTableRows),
   stagingTable: definePipelineOperation(signatures.stagingTable, readStagingTable),
 }

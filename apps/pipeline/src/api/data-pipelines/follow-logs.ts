@@ -1,65 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogStreamQuery } from '@sluice/contracts'
-import {
-  EventStream,
-  type OperationInput,
-  Problem,
-  type ServerSentEvent,
-  isCallerUnchanged,
-  problems,
-} from '@sluice/http-server'
+import { EventStream, type OperationInput, Problem, type ServerSentEvent, problems } from '@sluice/http-server'
 import { type LogFilter, type LogLine, findStartKey, findRun, listLines, maxLines } from '../../runs/follow-run-logs.ts'
+import { accessCheckIntervalMs, hasKeptRights, limitStreams, maxStreamMs } from '../runs/event-streams.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { presentLogEntry, presentRun } from '../runs/run-responses.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 
-/** Limits the open streams in total and of each client. Throws 503 at a limit. */
-function limitStreams({ total, perClient }: { total: number; perClient: number }) {
-  const open = new Map<string, number>()
-  let all = 0
-
-  return {
-    acquire(client: string) {
-      const theirs = open.get(client) ?? 0
-      if (all >= total || theirs >= perClient) throw tooManyStreams()
-      all++
-      open.set(client, theirs + 1)
-      let isReleased = false
-      const release = () => {
-        if (isReleased) return
-        isReleased = true
-        all--
-        const now = open.get(client)! - 1
-        if (now > 0) open.set(client, now)
-        else open.delete(client)
-      }
-      return {
-        /** Yields the events of a stream, and releases its slot when it ends. */
-        async *releaseAfter<T>(stream: AsyncIterable<T>): AsyncGenerator<T, void, void> {
-          try {
-            yield* stream
-          } finally {
-            release()
-          }
-        },
-      }
-    },
-  }
-}
-
-const tooManyStreams = () =>
-  new Problem(503, 'busy', 'Too many streams are open.', {
-    detail: 'Close unused log streams, or try again in a few seconds.',
-    headers: { 'Retry-After': '5' },
-  })
-
 type FollowLogsRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
 
-/** Intervals of the queries for new lines, and for the caller's rights. */
+/** Milliseconds between two queries for new lines. */
 const pollIntervalMs = 1_000
-const accessCheckIntervalMs = 5_000
-/** The lifetime of a stream. Its client then reconnects and is authenticated again. */
-const maxStreamMs = 60 * 60_000
 
 const logStreamLimit = limitStreams({ total: 500, perClient: 50 })
 
@@ -116,11 +67,10 @@ async function* streamEvents(
   }
 }
 
-async function mayStillRead({ db, caller, identity, params }: FollowLogsRequest): Promise<boolean> {
-  const principal = caller.given && (await identity.findPrincipal(caller.given.credential))
-  if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false
+async function mayStillRead(input: FollowLogsRequest): Promise<boolean> {
+  if (!(await hasKeptRights(input))) return false
   try {
-    await dataPipelines.read(db, caller, params.uid)
+    await dataPipelines.read(input.db, input.caller, input.params.uid)
     return true
   } catch (error) {
     if (error instanceof Problem) return false

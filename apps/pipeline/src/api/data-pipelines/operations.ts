@@ -16,6 +16,7 @@ import type { Transaction } from 'kysely'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { followLogs } from './follow-logs.ts'
@@ -157,6 +158,7 @@ export const dataPipelineOperations = {
   ...recordOperations(signatures, pipelineResource),
   read: definePipelineOperation(signatures.read, readPipeline),
   ...sharingOperations(signatures, pipelineResource, assertSharingTargets),
+  ...lineageOperation(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines }),
   resetCursor: definePipelineOperation(signatures.resetCursor, resetCursor),
   restore: definePipelineOperation(signatures.restore, restorePrevious),
   upload: definePipelineOperation(signatures.upload, uploadFile),

@@ -24,7 +24,14 @@ import {
 } from '@sluice/records'
 import type { Caller } from '@sluice/http-server'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../record-fields.ts'
+import {
+  lookUpAuthors,
+  lastRunProperties,
+  recordedFields,
+  recordedProperties,
+  tagsColumn,
+  lookUpUsernames,
+} from '../record-fields.ts'
 import type { KeyRing } from '@sluice/database'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
 import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
@@ -173,6 +180,7 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
   path: '/data-pipelines',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
     name: { type: 'string', column: 'r.name', required: true, within: searchText },
     description: { type: 'string', column: 'r.description', within: searchText },
     tags: { type: 'strings', column: tagsColumn },

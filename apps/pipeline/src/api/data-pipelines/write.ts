@@ -9,7 +9,6 @@ import { filesOfPipeline, removeUnneededFiles } from '../../runs/files-in-use.ts
 import { assertVariablePlaces } from '../../variables/insert-variables-into-sql.ts'
 import { assertSourceVariablePlaces } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
-import { listReadingViews } from '../../views/view-dependencies.ts'
 import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
@@ -46,20 +45,14 @@ export const dataPipelineWriting: RecordWriter<
 
   columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, createLookups(trx, input.caller)),
 
-  async beforeDelete(trx, row) {
-    await assertDeletable(trx, row, 'DATA_PIPELINE')
+  async beforeDelete(trx, row, { caller }) {
     const schema = await trx
       .selectFrom('schemas')
       .select('schema_name')
       .where('id', '=', row.schema_id)
       .executeTakeFirstOrThrow()
     const place = { schema: schema.schema_name, name: row.table_name }
-    const views = await listReadingViews(trx, row.client, place, { besides: true })
-    if (views.length > 0)
-      throw problems.conflict(
-        '/',
-        `Views read this pipeline's table: ${views.map((name) => `"${name}"`).join(', ')}. Change or delete them first.`,
-      )
+    await assertDeletable(trx, caller, { kind: 'DATA_PIPELINE', id: row.id, client: row.client, relation: place })
     await recordDrop(trx, { client: row.client, schema: place.schema, table: place.name })
     return { files: await filesOfPipeline(trx, row.id) }
   },

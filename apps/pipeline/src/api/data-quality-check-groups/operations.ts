@@ -3,6 +3,7 @@ import { recordOperations, sharingOperations } from '@sluice/records'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
 import { definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
@@ -29,6 +30,7 @@ const { cancel, runs } = runOperations(
 export const dataQualityCheckGroupOperations = {
   ...recordOperations(signatures, checkGroupResource),
   ...sharingOperations(signatures, checkGroupResource, assertSharingTargets),
+  ...lineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK_GROUP', records: dataQualityCheckGroups }),
   create: definePipelineOperation(signatures.create, createGroup),
   update: definePipelineOperation(signatures.update, updateGroup),
   run: definePipelineOperation(signatures.run, runGroup),

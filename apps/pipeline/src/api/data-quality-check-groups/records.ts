@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type DataQualityCheckGroup, type ReferencedCheck, hasRole, pipelineOperations } from '@sluice/contracts'
 import { type RefinedRow, type WithoutMay, createRecordRepository, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
-import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, recordedProperties } from '../record-fields.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled-columns.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { type CheckRow, dataQualityChecks } from '../data-quality-checks/records.ts'
@@ -15,6 +15,7 @@ export const dataQualityCheckGroups = createRecordRepository<GroupRow, DataQuali
   path: '/data-quality-check-groups',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
     shortName: { type: 'string', column: 'r.short_name' },
     description: { type: 'string', column: 'r.description' },
   },

@@ -4,7 +4,7 @@ import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled-columns.ts'
-import { assertDeletable, listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
+import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
@@ -27,14 +27,8 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
     }
   },
 
-  async beforeDelete(trx: Transaction<DB>, row) {
-    const gated = trx.selectFrom('data_pipelines').select('name').where('quality_group_id', '=', row.id)
-    assertNotUsed(
-      await listFirstNames(gated),
-      'Data pipelines use this check group',
-      'Remove it from these pipelines, or choose another group for them.',
-    )
-    await assertDeletable(trx, row, 'DATA_QUALITY_CHECK_GROUP')
+  async beforeDelete(trx: Transaction<DB>, { id, client }, { caller }) {
+    await assertDeletable(trx, caller, { kind: 'DATA_QUALITY_CHECK_GROUP', id, client })
   },
 
   async afterDelete() {},

@@ -2,6 +2,7 @@ import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/con
 import { recordOperations, sharingOperations } from '@sluice/records'
 import type { OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
 import { checkWriting } from './write.ts'
@@ -49,5 +50,6 @@ const { dataQualityChecks: signatures } = pipelineOperations
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, checkResource),
   ...sharingOperations(signatures, checkResource, assertSharingTargets),
+  ...lineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK', records: dataQualityChecks }),
   run: definePipelineOperation(signatures.run, runOneCheck),
 }

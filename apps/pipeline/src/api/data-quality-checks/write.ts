@@ -2,7 +2,7 @@ import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled-columns.ts'
-import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
+import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { CheckRow } from './records.ts'
@@ -23,17 +23,8 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
     }
   },
 
-  async beforeDelete(trx, row) {
-    const groups = trx
-      .selectFrom('data_quality_group_checks as c')
-      .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
-      .select('g.name')
-      .where('c.check_id', '=', row.id)
-    assertNotUsed(
-      await listFirstNames(groups),
-      'This check belongs to check groups',
-      'Remove it from these groups first.',
-    )
+  async beforeDelete(trx, { id, client }, { caller }) {
+    await assertUnused(trx, caller, { kind: 'DATA_QUALITY_CHECK', id, client })
   },
 
   async afterDelete() {},

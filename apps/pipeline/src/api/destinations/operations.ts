@@ -1,6 +1,7 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import { definePipelineOperation } from '../operation-context.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { assertSharingTargets } from '../object-access.ts'
@@ -20,6 +21,7 @@ export const destinationOperations = {
   testTarget: definePipelineOperation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, destinationResource),
   ...sharingOperations(signatures, destinationResource, assertSharingTargets),
+  ...lineageOperation(signatures, { kind: 'DESTINATION', records: destinationRecords }),
   ...runOperations(signatures, { kind: 'DESTINATION', records: destinationRecords }),
   ...rejectedRowsOperation(signatures, destinationRecords),
   testConnection: definePipelineOperation(signatures.testConnection, testConnection),

@@ -18,7 +18,7 @@ import {
 } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
 import { type ImportOptions, type TargetSettings, unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
@@ -96,6 +96,7 @@ export const destinationRecords = createRecordRepository<DestinationRow, Destina
   path: '/destinations',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
     description: { type: 'string', column: 'r.description' },
     type: { type: 'enum', column: 'r.type', values: destinationTypes },
     disabled: { type: 'boolean', column: 'r.disabled' },

@@ -48,8 +48,8 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
     }
   },
 
-  async beforeDelete(trx, row) {
-    await assertDeletable(trx, row, 'DESTINATION')
+  async beforeDelete(trx, { id, client }, { caller }) {
+    await assertDeletable(trx, caller, { kind: 'DESTINATION', id, client })
   },
 
   async afterDelete() {},

@@ -1,11 +1,16 @@
 import type { Kysely, Selectable } from 'kysely'
-import type { LogEntry, Run, RunFile, RunStatus } from '@sluice/contracts'
+import type { LogEntry, ObjectRun, Run, RunFile, RunStatus } from '@sluice/contracts'
 import type { DB, Runs } from '../../database.ts'
 import type { LogLine } from '../../runs/follow-run-logs.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
 import { lastRuns, progressOf } from '../../runs/read-runs.ts'
+import type { RunOfObject } from './runs-of-objects.ts'
 
-export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
+/** The columns of a run that responses show. Lists over several objects leave out the planned tables. */
+type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> &
+  Partial<Pick<Selectable<Runs>, 'planned_tables'>>
+
+export const presentRun = (row: ShownRun, startedBy?: string): Run => ({
   taskId: row.uid,
   status: row.state as Run['status'],
   trigger: row.trigger as Run['trigger'],
@@ -24,10 +29,15 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   bytesWritten: row.bytes_written ?? undefined,
   message: row.message ?? undefined,
   errorCode: row.error_code ?? undefined,
-  plannedTables: (row.planned_tables as unknown as PlannedTable[] | null)?.map(presentPlan),
+  plannedTables: (row.planned_tables as unknown as PlannedTable[] | null | undefined)?.map(presentPlan),
 })
 
-function fileOf({ input }: Selectable<Runs>): Run['file'] {
+export const presentObjectRun = (row: RunOfObject, startedBy?: string): ObjectRun => ({
+  ...presentRun(row, startedBy),
+  object: { kind: row.object_kind, id: row.object_uid, name: row.object_name },
+})
+
+function fileOf({ input }: ShownRun): Run['file'] {
   const { file } = input as { file?: RunFile }
   if (!file) return undefined
   const { name, size, sha256, uploaded } = file

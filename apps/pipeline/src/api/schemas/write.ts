@@ -7,7 +7,7 @@ import { recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
+import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { detachReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
@@ -67,14 +67,10 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
     }
   },
 
-  async beforeDelete(trx, row, { request }) {
+  async beforeDelete(trx, row, { caller, request }) {
     if (row.permanent)
       throw problems.refused('/permanent', 'A permanent schema cannot be deleted. Set permanent to false first.')
-    const before = 'Delete them or move them first.'
-    const pipelines = trx.selectFrom('data_pipelines').select('name').where('schema_id', '=', row.id)
-    assertNotUsed(await listFirstNames(pipelines), 'Data pipelines load into this schema', before)
-    const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
-    assertNotUsed(await listFirstNames(views), 'Views are in this schema', before)
+    await assertUnused(trx, caller, { kind: 'SCHEMA', id: row.id, client: row.client })
     await recordDrop(trx, { client: row.client, schema: row.schema_name })
     const detached = await detachReaders(trx, row)
     for (const reader of [...detached.ended, ...detached.kept])

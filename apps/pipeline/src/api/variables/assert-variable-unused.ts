@@ -11,7 +11,7 @@ import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts
 import { findSourceLanguage } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
-import { maxNamedUsers } from '../assert-not-in-use.ts'
+import { describeReaders, maxNamedReaders } from '../objects/find-readers.ts'
 import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>
@@ -35,27 +35,22 @@ export async function assertVariableUnused(
   { pointer, advice, keyRing, caller }: { pointer: string; advice: string; keyRing: KeyRing; caller: Caller },
 ): Promise<void> {
   const checks = await findChecksUsing(trx, variable, caller)
-  const pipelines = await findPipelinesUsing(trx, variable, keyRing, caller, maxNamedUsers - checks.length)
+  const pipelines = await findPipelinesUsing(trx, variable, keyRing, caller, maxNamedReaders - checks.length)
   const pushed = await findDestinationsUsing(
     trx,
     variable,
     keyRing,
     caller,
-    maxNamedUsers - checks.length - pipelines.length,
+    maxNamedReaders - checks.length - pipelines.length,
   )
-  const users = [
-    ...describeUses('data quality checks', checks),
-    ...describeUses('data pipelines', pipelines),
-    ...describeUses('destinations', pushed),
-  ]
-  if (users.length === 0) return
-  throw problems.conflict(pointer, `\${${variable.name}} is used by ${users.join(' and ')}. ${advice}`)
-}
-
-function describeUses(noun: string, users: readonly VariableUse[]): string[] {
-  const names = users.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
-  if (names.length > 0) return [`the ${noun} ${names.join(', ')}`]
-  return users.length > 0 ? [`${noun} that are not shared with you`] : []
+  const named = (nouns: string) => (use: VariableUse) => ({ nouns, name: use.name, isShown: use.shown })
+  const users = describeReaders([
+    ...checks.map(named('data quality checks')),
+    ...pipelines.map(named('data pipelines')),
+    ...pushed.map(named('destinations')),
+  ])
+  if (users === undefined) return
+  throw problems.conflict(pointer, `\${${variable.name}} is used by ${users}. ${advice}`)
 }
 
 async function findChecksUsing(
@@ -71,7 +66,7 @@ async function findChecksUsing(
     .orderBy('shown', 'desc')
     .orderBy('r.name')
     .execute()
-  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, maxNamedUsers)
+  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, maxNamedReaders)
 }
 
 const shownTo = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>

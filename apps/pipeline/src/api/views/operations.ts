@@ -2,9 +2,10 @@ import { type DataQuery, type QueryResult, type Table, pipelineOperations, searc
 import { sharingOperations } from '@sluice/records'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { createView, deleteView, updateView } from './write.ts'
+import { createView, deleteView, findViewPlace, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
@@ -47,6 +48,16 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
   return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
 }
 
+/** Lists views that users created in the warehouse over this view. */
+async function listExternalReaders(
+  { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
+  row: ViewRow,
+): Promise<string[]> {
+  const { schema, name } = await findViewPlace(db, row)
+  const warehouse = await warehouses.find(row.client)
+  return (await warehouse?.views.listUnmanagedReaders(schema, name)) ?? []
+}
+
 export const viewOperations = {
   // Must precede `/views/:uid`, which would match this path, too.
   preview: definePipelineOperation(signatures.preview, previewView),
@@ -61,6 +72,11 @@ export const viewOperations = {
   update: definePipelineOperation(signatures.update, updateView),
   delete: definePipelineOperation(signatures.delete, deleteView),
   ...sharingOperations(signatures, { operation: definePipelineOperation, records: viewRecords }, assertSharingTargets),
+  ...lineageOperation(signatures, {
+    kind: 'VIEW',
+    records: viewRecords,
+    listExternalReaders,
+  }),
   ...runOperations(signatures, { kind: 'VIEW', records: viewRecords }),
   table: definePipelineOperation(signatures.table, readViewTable),
   data: definePipelineOperation(signatures.data, readViewData),

@@ -1,4 +1,4 @@
-import { type RunStatus, type View, pipelineOperations, runTriggers } from '@sluice/contracts'
+import { type RunStatus, type View, pipelineOperations, runStatuses, runTriggers } from '@sluice/contracts'
 import {
   type RefinedRow,
   type SharedColumns,
@@ -9,7 +9,14 @@ import {
 } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
+import {
+  lookUpAuthors,
+  lastRunProperties,
+  lastRunStatus,
+  recordedFields,
+  recordedProperties,
+  tagsColumn,
+} from '../record-fields.ts'
 import type { Views } from '../../database.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
@@ -70,6 +77,14 @@ export const viewRecords = createRecordRepository<ViewRow, View, RequestContext>
   path: '/views',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
+    lastRunStatus: {
+      type: 'enum',
+      // As in `pendingStatus`.
+      column: sql`case when r.pending is null or ${lastRunStatus} in ('QUEUED', 'RUNNING') then ${lastRunStatus} else 'PENDING' end`,
+      values: [...runStatuses, 'PENDING'],
+      required: true,
+    },
     description: { type: 'string', column: 'r.description' },
     tags: { type: 'strings', column: tagsColumn },
     dataWarehouseViewName: { type: 'string', column: 'r.view_name' },

@@ -7,7 +7,7 @@ import { dropLeftover, recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { type MadeView, makeView, hasSelectAll } from '../../views/make-view.ts'
 import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'
-import { storeViewSources, renameSource, listReadingViews } from '../../views/view-dependencies.ts'
+import { storeViewSources, renameSource } from '../../views/view-dependencies.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { moveDescriptions } from '../../table-descriptions/stored-descriptions.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
@@ -16,7 +16,7 @@ import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { assertDeletable, assertNotUsed, listFirstNames, maxNamedUsers } from '../assert-not-in-use.ts'
+import { assertDeletable, assertNameUnused } from '../assert-not-in-use.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
 type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
@@ -69,6 +69,10 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
   const oldPlace = await findViewPlace(db, before)
   const newPlace = { schema: planned.schema, name: planned.columns.view_name }
+  if (oldPlace.schema !== newPlace.schema || oldPlace.name !== newPlace.name) {
+    const renamed = { kind: 'VIEW', id: before.id, client: before.client, relation: oldPlace } as const
+    await inTransaction(db, (trx) => assertNameUnused(trx, caller, '/dataWarehouseViewName', renamed))
+  }
   if (isDefinitionUnchanged(before, oldPlace, planned) && before.pending === null && !hasSelectAll(before.query))
     return saveUpdate(input, before, oldPlace, undefined)
   return runInSlot(input, async (signal) => {
@@ -258,7 +262,8 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const row = await write(async (trx) => {
     const locked = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     const place = await findViewPlace(trx, locked)
-    await assertViewUnused(trx, locked, place, handmadeViews)
+    const object = { kind: 'VIEW', id: locked.id, client: locked.client, relation: place } as const
+    await assertDeletable(trx, caller, object, handmadeViews)
     await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await viewRecords.remove(trx, locked)
     request.audit(locked.uid, { before: redactSecrets(locked) })
@@ -276,13 +281,4 @@ async function listHandmadeViews(
 ): Promise<string[]> {
   const warehouse = await warehouses.find(client)
   return (await warehouse?.views.listUnmanagedReaders(schema, name).catch(() => [])) ?? []
-}
-
-async function assertViewUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlace, handmade: string[]) {
-  const advice = 'Change or delete them first.'
-  const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
-  assertNotUsed(await listFirstNames(destinations), 'Destinations push this view', advice)
-  assertNotUsed(await listReadingViews(trx, row.client, place), 'Other views read this view', advice)
-  assertNotUsed(handmade.slice(0, maxNamedUsers), 'Views from outside of Sluice read this view', advice)
-  await assertDeletable(trx, row, 'VIEW', 'refresh')
 }

@@ -1,55 +1,20 @@
-import { type JobType, type Role, hasRole } from '@sluice/contracts'
+import { type JobType, hasRole } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 import { type SharedColumns, visibleTo } from '@sluice/records'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import type { DB } from '../../database.ts'
+import { type KindOfObject, objectKinds } from '../objects/object-kinds.ts'
 
-interface JobKind {
-  jobType?: JobType
-  /** The table of these objects. All tables have the same columns for sharing. */
-  table: string
-  noun: string
-  see: Role
-  manage: Role
-}
+type JobKind = KindOfObject & { jobType?: JobType }
 
 /** The kinds of objects that a job can run. Workflows are listed too, for the message that refuses them. */
 export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
-  DATA_PIPELINE: {
-    jobType: 'DATA_PIPELINE_LOAD',
-    table: 'data_pipelines',
-    noun: 'data pipeline',
-    see: 'ROLE_SEE_DATA_PIPELINE',
-    manage: 'ROLE_MANAGE_DATA_PIPELINE',
-  },
-  VIEW: {
-    jobType: 'VIEW_REFRESH',
-    table: 'views',
-    noun: 'view',
-    see: 'ROLE_SEE_VIEW',
-    manage: 'ROLE_MANAGE_VIEW',
-  },
-  DATA_QUALITY_CHECK_GROUP: {
-    jobType: 'DATA_QUALITY_CHECK_GROUP_RUN',
-    table: 'data_quality_check_groups',
-    noun: 'data quality check group',
-    see: 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP',
-    manage: 'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
-  },
-  DESTINATION: {
-    jobType: 'DESTINATION_PUSH',
-    table: 'destinations',
-    noun: 'destination',
-    see: 'ROLE_SEE_DESTINATION',
-    manage: 'ROLE_MANAGE_DESTINATION',
-  },
-  WORKFLOW: {
-    table: 'workflows',
-    noun: 'workflow',
-    see: 'ROLE_SEE_WORKFLOW',
-    manage: 'ROLE_MANAGE_WORKFLOW',
-  },
+  DATA_PIPELINE: { ...objectKinds.DATA_PIPELINE, jobType: 'DATA_PIPELINE_LOAD' },
+  VIEW: { ...objectKinds.VIEW, jobType: 'VIEW_REFRESH' },
+  DATA_QUALITY_CHECK_GROUP: { ...objectKinds.DATA_QUALITY_CHECK_GROUP, jobType: 'DATA_QUALITY_CHECK_GROUP_RUN' },
+  DESTINATION: { ...objectKinds.DESTINATION, jobType: 'DESTINATION_PUSH' },
+  WORKFLOW: objectKinds.WORKFLOW,
 }
 
 export const jobKindOf = (jobType: JobType): JobKind =>

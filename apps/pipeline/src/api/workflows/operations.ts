@@ -12,6 +12,7 @@ import { pageHeaders, sharingOperations, redactSecrets } from '@sluice/records'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { workflowRecords } from './records.ts'
@@ -119,7 +120,7 @@ export const workflowOperations = {
     const { caller, params, request } = input
     await input.write(async (trx) => {
       const row = await workflowRecords.lock(trx, caller, params.uid, request.ifMatch)
-      await beforeDelete(trx, row)
+      await beforeDelete(trx, row, input)
       await workflowRecords.remove(trx, row)
       request.audit(row.uid, { before: redactSecrets(row) })
     })
@@ -127,6 +128,7 @@ export const workflowOperations = {
   }),
 
   ...sharingOperations(signatures, workflowResource, assertSharingTargets),
+  ...lineageOperation(signatures, { kind: 'WORKFLOW', records: workflowRecords }),
   ...runOperations(signatures, { kind: 'WORKFLOW', records: workflowRecords, checkReady: assertHasJobs }),
   runs: definePipelineOperation(signatures.runs, listWorkflowRuns),
 }

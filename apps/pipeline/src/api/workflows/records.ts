@@ -9,7 +9,7 @@ import {
   visibleTo,
 } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Workflows } from '../../database.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
@@ -83,6 +83,7 @@ export const workflowRecords = createRecordRepository<WorkflowRow, Workflow, Req
   path: '/workflows',
   properties: {
     ...recordedProperties,
+    ...lastRunProperties,
     description: { type: 'string', column: 'r.description' },
     disabled: { type: 'boolean', column: 'r.disabled' },
     runTrigger: { type: 'enum', column: 'r.run_trigger', values: runTriggers },

@@ -78,8 +78,12 @@ export async function writeSteps(
   if (jobs.length > 0) await trx.insertInto('workflow_jobs').values(jobs).execute()
 }
 
-export function beforeDelete(trx: Transaction<DB>, row: WorkflowRow): Promise<void> {
-  return assertDeletable(trx, row, 'WORKFLOW')
+export function beforeDelete(
+  trx: Transaction<DB>,
+  { id, client }: WorkflowRow,
+  { caller }: RequestContext,
+): Promise<void> {
+  return assertDeletable(trx, caller, { kind: 'WORKFLOW', id, client })
 }
 
 /** Throws 422 for a workflow without jobs in enabled steps. */

@@ -1,6 +1,7 @@
 import { listOf, type Contract, type TypeOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { CatalogueNames, CatalogueNamesQuery, TableDescriptionsBody, TableListQuery } from '../catalogue.ts'
+import { Lineage } from '../lineage.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 import { Column, DataQuery, QueryResult, Table } from '../table.ts'
 import { exportFileTypes } from '../export-format.ts'
@@ -88,6 +89,15 @@ export const catalogueSignatures = {
     path: '/schemas/:uid/tables/:name/columns',
     guard: catalogueReaderRoles,
     response: ColumnList,
+  }),
+  tableLineage: defineSignature({
+    id: 'schemas.tableLineage',
+    summary: 'List what creates a table or view, and what reads it',
+    description: visibleTablesNote,
+    method: 'get',
+    path: '/schemas/:uid/tables/:name/lineage',
+    guard: catalogueReaderRoles,
+    response: Lineage,
   }),
   tableData: defineSignature({
     id: 'schemas.tableData',

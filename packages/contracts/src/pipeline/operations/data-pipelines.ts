@@ -6,6 +6,7 @@ import { DataPipelinesBody, SavedDataPipelines } from '../data-pipelines-bulk.ts
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
 import { connectorTypes } from '../data-pipeline/connector-types.ts'
 import { UploadedFile, UploadQuery } from '../data-pipeline/uploaded-file.ts'
+import { lineageSignature } from '../lineage.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../source-lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
@@ -41,6 +42,7 @@ export const dataPipelineSignatures = {
   }),
   ...recordSignatures(pipelineResource),
   ...sharingSignatures(pipelineResource),
+  ...lineageSignature(pipelineResource),
   ...runSignatures(pipelineResource),
   resetCursor: defineSignature({
     id: 'dataPipelines.resetCursor',

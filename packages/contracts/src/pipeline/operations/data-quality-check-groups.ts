@@ -3,6 +3,7 @@ import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
+import { lineageSignature } from '../lineage.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { runSignatures } from '../run-signatures.ts'
 
@@ -21,6 +22,7 @@ const { cancel, runs } = runSignatures(checkGroupResource)
 export const dataQualityCheckGroupSignatures = {
   ...recordSignatures(checkGroupResource),
   ...sharingSignatures(checkGroupResource),
+  ...lineageSignature(checkGroupResource),
   run: defineSignature({
     id: 'dataQualityCheckGroups.run',
     summary: 'Run all checks of a group and return their results',

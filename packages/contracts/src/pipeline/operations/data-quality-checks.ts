@@ -2,6 +2,7 @@ import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
 import { CheckResult, RunInput } from '../data-quality-result.ts'
+import { lineageSignature } from '../lineage.ts'
 
 const checkResource = {
   noun: 'data quality check',
@@ -16,6 +17,7 @@ const checkResource = {
 export const dataQualityCheckSignatures = {
   ...recordSignatures(checkResource),
   ...sharingSignatures(checkResource),
+  ...lineageSignature(checkResource),
   run: defineSignature({
     id: 'dataQualityChecks.run',
     summary: 'Run a check and return its violations',

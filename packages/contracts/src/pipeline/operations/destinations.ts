@@ -4,6 +4,7 @@ import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
 import { LookedUp } from '../source-lookup.ts'
+import { lineageSignature } from '../lineage.ts'
 import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
 
 const destinationResource = {
@@ -21,6 +22,7 @@ const { manage } = destinationResource
 export const destinationSignatures = {
   ...recordSignatures(destinationResource),
   ...sharingSignatures(destinationResource),
+  ...lineageSignature(destinationResource),
   ...runSignatures(destinationResource),
   ...rejectedRowsSignature(
     destinationResource,

@@ -1,4 +1,5 @@
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { lineageSignature } from '../lineage.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 
 const schemaResource = {
@@ -11,4 +12,8 @@ const schemaResource = {
   body: SchemaBody,
 } as const
 
-export const schemaSignatures = { ...recordSignatures(schemaResource), ...sharingSignatures(schemaResource) }
+export const schemaSignatures = {
+  ...recordSignatures(schemaResource),
+  ...sharingSignatures(schemaResource),
+  ...lineageSignature(schemaResource),
+}

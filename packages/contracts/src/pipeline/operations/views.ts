@@ -2,6 +2,7 @@ import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
 import { exportFileTypes } from '../export-format.ts'
+import { lineageSignature } from '../lineage.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 import { View, ViewBody, ViewPreviewBody } from '../view.ts'
 
@@ -20,6 +21,7 @@ const { see, manage } = viewResource
 export const viewSignatures = {
   ...recordSignatures(viewResource),
   ...sharingSignatures(viewResource),
+  ...lineageSignature(viewResource),
   ...runSignatures(viewResource),
   preview: defineSignature({
     id: 'views.preview',

@@ -1,6 +1,7 @@
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
+import { lineageSignature } from '../lineage.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'
 
 const workflowResource = {
@@ -21,5 +22,6 @@ export const workflowSignatures = {
   search: defineSignature({ ...search, ...unpagedResponse }),
   ...records,
   ...sharingSignatures(workflowResource),
+  ...lineageSignature(workflowResource),
   ...runSignatures(workflowResource),
 }

@@ -1,0 +1,150 @@
+import type { Caller } from '@sluice/http-server'
+import type { TablePlace } from '@sluice/warehouses/warehouse'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import { relationsInSql } from '../../lineage/relations-in-sql.ts'
+import { type ObjectKind, isShown, objectKinds } from './object-kinds.ts'
+
+/** An object, by everything by which others can refer to it. */
+export interface ReadObject {
+  client: string
+  /** The primary key. Absent for a table that Sluice did not create. */
+  id?: number
+  kind: ObjectKind | 'SCHEMA' | 'TABLE'
+  /** The table or view in the warehouse. */
+  relation?: TablePlace | undefined
+}
+
+/** An object that reads, runs or contains another one. */
+export interface ObjectReader {
+  kind: ObjectKind
+  id: string
+  name: string
+  /** Whether the caller may see it. */
+  isShown: boolean
+}
+
+/** The maximum number of readers of an object that are found. */
+export const maxReaders = 1_000
+
+/**
+ * Finds the objects that read, run or contain an object, by kind and name. They prevent its deletion, and the lineage shows them. Checks and
+ * transformations read a table if their SQL names it.
+ */
+export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {
+  const queries = referencesTo(object).map(
+    ({ kind, condition }) => sql`
+      select ${kind}::text as kind, r.uid as id, r.name, ${isShown(caller, kind)} as "isShown"
+      from ${sql.table(objectKinds[kind].table)} as r where r.client = ${object.client} and ${condition}`,
+  )
+  const bySql = object.relation ? await findReadersBySql(db, caller, object) : []
+  if (queries.length === 0) return bySql
+  const { rows } = await sql<ObjectReader>`
+    ${sql.join(queries, sql` union all `)} order by kind, name, id limit ${maxReaders}`.execute(db)
+  return [...rows, ...bySql]
+}
+
+/** Returns the conditions of the objects that refer to an object by a stored reference. */
+function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; condition: RawBuilder<unknown> }[] {
+  const viewsOfRelation = relation && {
+    kind: 'VIEW' as const,
+    condition: sql`r.id in (
+      select s.view_id from view_sources s
+      where s.schema_name = ${relation.schema} and ${isTableOf(sql`s.relation_name`, relation.name, kind)})`,
+  }
+  const workflows = {
+    kind: 'WORKFLOW' as const,
+    condition: sql`r.id in (select j.workflow_id from workflow_jobs j where j.runnable_id = ${id})`,
+  }
+  switch (kind) {
+    case 'DATA_PIPELINE':
+      return [viewsOfRelation!, workflows]
+    case 'VIEW':
+      return [{ kind: 'DESTINATION', condition: sql`r.view_id = ${id}` }, viewsOfRelation!, workflows]
+    case 'TABLE':
+      return [viewsOfRelation!]
+    case 'DATA_QUALITY_CHECK':
+      return [
+        {
+          kind: 'DATA_QUALITY_CHECK_GROUP',
+          condition: sql`r.id in (select c.group_id from data_quality_group_checks c where c.check_id = ${id})`,
+        },
+      ]
+    case 'DATA_QUALITY_CHECK_GROUP':
+      return [{ kind: 'DATA_PIPELINE', condition: sql`r.quality_group_id = ${id}` }, workflows]
+    case 'SCHEMA':
+      return [
+        { kind: 'DATA_PIPELINE', condition: sql`r.schema_id = ${id}` },
+        { kind: 'VIEW', condition: sql`r.schema_id = ${id}` },
+      ]
+    case 'DESTINATION':
+      return [workflows]
+    case 'WORKFLOW':
+      return []
+  }
+}
+
+/** A pipeline also loads tables that are named like its main table, with `__` and a suffix. */
+const isTableOf = (column: RawBuilder<unknown>, name: string, kind: ReadObject['kind']): RawBuilder<unknown> =>
+  kind === 'DATA_PIPELINE'
+    ? sql`(${column} = ${name} or starts_with(${column}, ${`${name}__`}))`
+    : sql`${column} = ${name}`
+
+/** Finds the checks, and the transformations of other pipelines, whose SQL names the relation of an object. */
+export async function findReadersBySql(
+  db: Kysely<DB>,
+  caller: Caller,
+  { client, kind, id, relation }: ReadObject,
+): Promise<ObjectReader[]> {
+  if (!relation) return []
+  const statements = sql`(select string_agg(s ->> 'statement', ';') from jsonb_array_elements(r.transformation -> 'sqlStatements') s)`
+  const { rows } = await sql<ObjectReader & { text: string }>`
+    select 'DATA_PIPELINE' as kind, r.uid as id, r.name, ${isShown(caller, 'DATA_PIPELINE')} as "isShown", ${statements} as text
+    from data_pipelines r
+    where r.client = ${client} and strpos(lower(r.transformation::text), lower(${relation.name})) > 0
+      and r.id <> ${kind === 'DATA_PIPELINE' ? id! : 0}
+    union all
+    select 'DATA_QUALITY_CHECK', r.uid, r.name, ${isShown(caller, 'DATA_QUALITY_CHECK')}, r.query
+    from data_quality_checks r
+    where r.client = ${client} and strpos(lower(r.query), lower(${relation.name})) > 0
+    order by kind, name, id`.execute(db)
+  const isNamed = (name: string) =>
+    name === relation.name || (kind === 'DATA_PIPELINE' && name.startsWith(`${relation.name}__`))
+  return rows
+    .filter(({ text }) =>
+      relationsInSql(text).some(
+        ({ schema, name }) => isNamed(name) && (schema === undefined || schema === relation.schema),
+      ),
+    )
+    .map(({ text: _text, ...reader }) => reader)
+}
+
+/** The maximum number of objects of one kind that a message names. */
+export const maxNamedReaders = 5
+
+interface NamedReader {
+  /** Plural. */
+  nouns: string
+  name: string
+  isShown: boolean
+}
+
+export const toNamedReader = ({ kind, name, isShown }: ObjectReader): NamedReader => ({
+  nouns: `${objectKinds[kind].noun}s`,
+  name,
+  isShown,
+})
+
+/**
+ * Describes objects for a message: `the views "A", "B" and destinations that are not shared with you`. Objects that the caller may not see
+ * are not named. Undefined without objects.
+ */
+export function describeReaders(readers: readonly NamedReader[]): string | undefined {
+  const parts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, ofKind]) => {
+    const shown = ofKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
+    if (shown.length === 0) return `${nouns} that are not shared with you`
+    const named = shown.slice(0, maxNamedReaders).join(', ')
+    return `the ${nouns} ${named}${ofKind.length > maxNamedReaders || ofKind.length > shown.length ? ' and others' : ''}`
+  })
+  return parts.length === 0 ? undefined : parts.join(' and ')
+}

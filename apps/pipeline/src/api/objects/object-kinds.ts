@@ -1,0 +1,75 @@
+import { type Role, hasRole, runnableKinds } from '@sluice/contracts'
+import type { Caller } from '@sluice/http-server'
+import { visibleTo } from '@sluice/records'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
+
+/** A kind of objects that users share. All tables have the same columns for sharing, and the alias `r` in conditions. */
+export interface KindOfObject {
+  table: string
+  noun: string
+  see: Role
+  manage: Role
+}
+
+export type ObjectKind = RunnableKind | 'DATA_QUALITY_CHECK'
+
+export const objectKinds: Readonly<Record<ObjectKind, KindOfObject>> = {
+  DATA_PIPELINE: {
+    table: 'data_pipelines',
+    noun: 'data pipeline',
+    see: 'ROLE_SEE_DATA_PIPELINE',
+    manage: 'ROLE_MANAGE_DATA_PIPELINE',
+  },
+  VIEW: { table: 'views', noun: 'view', see: 'ROLE_SEE_VIEW', manage: 'ROLE_MANAGE_VIEW' },
+  DESTINATION: {
+    table: 'destinations',
+    noun: 'destination',
+    see: 'ROLE_SEE_DESTINATION',
+    manage: 'ROLE_MANAGE_DESTINATION',
+  },
+  DATA_QUALITY_CHECK: {
+    table: 'data_quality_checks',
+    noun: 'data quality check',
+    see: 'ROLE_SEE_DATA_QUALITY_CHECK',
+    manage: 'ROLE_MANAGE_DATA_QUALITY_CHECK',
+  },
+  DATA_QUALITY_CHECK_GROUP: {
+    table: 'data_quality_check_groups',
+    noun: 'data quality check group',
+    see: 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP',
+    manage: 'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
+  },
+  WORKFLOW: { table: 'workflows', noun: 'workflow', see: 'ROLE_SEE_WORKFLOW', manage: 'ROLE_MANAGE_WORKFLOW' },
+}
+
+/** Returns the condition for the objects of a kind that the caller may see: by their role, and by the sharing of the object. */
+export const isShown = (caller: Caller, kind: ObjectKind): RawBuilder<SqlBool> =>
+  sql`${hasRole(caller.roles, objectKinds[kind].see)}::boolean and coalesce(${visibleTo(caller, 'READ')}, false)`
+
+export interface RunnableFilter {
+  kind?: readonly RunnableKind[] | undefined
+  /** The uid of a schema. Only data pipelines and views belong to one. */
+  schema?: string | undefined
+}
+
+const kindsInSchemas: readonly RunnableKind[] = ['DATA_PIPELINE', 'VIEW']
+
+/** Returns the query of the ids of all objects with runs that the caller may see. */
+export function visibleRunnables(
+  caller: Caller,
+  { kind = runnableKinds, schema }: RunnableFilter,
+): RawBuilder<unknown> {
+  const inSchema =
+    schema === undefined
+      ? sql``
+      : sql` and r.schema_id = (select n.id from schemas n where n.uid = ${schema} and n.client = ${caller.client})`
+  const queries = runnableKinds
+    .filter((one) => kind.includes(one) && hasRole(caller.roles, objectKinds[one].see))
+    .filter((one) => schema === undefined || kindsInSchemas.includes(one))
+    .map(
+      (one) =>
+        sql`select r.id from ${sql.table(objectKinds[one].table)} as r where ${visibleTo(caller, 'READ')}${inSchema}`,
+    )
+  return queries.length > 0 ? sql.join(queries, sql` union all `) : sql`select null::bigint as id where false`
+}

@@ -1,0 +1,197 @@
+import type { Lineage, LineageObject, lineageSignature } from '@sluice/contracts'
+import type { OperationInput } from '@sluice/http-server'
+import type { Records } from '@sluice/records'
+import type { TablePlace } from '@sluice/warehouses/warehouse'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import { type NamedRelation, relationsInSql } from '../../lineage/relations-in-sql.ts'
+import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
+import { type ReadObject, findReaders, maxReaders } from './find-readers.ts'
+
+interface LineageRow {
+  id: number
+  uid: string
+  version: number
+  client: string
+}
+
+interface LineageResource<Row extends LineageRow> {
+  kind: Exclude<ReadObject['kind'], 'TABLE'>
+  records: Records<Row, any, RequestContext>
+  /** Lists the names of views that users created in the warehouse over this object. */
+  listExternalReaders?(input: RequestContext, row: Row): Promise<string[]>
+}
+
+/** Returns the operation that lists what an object reads, and what reads it. */
+export const lineageOperation = <Row extends LineageRow>(
+  signatures: ReturnType<typeof lineageSignature<string>>,
+  { kind, records, listExternalReaders }: LineageResource<Row>,
+) => ({
+  lineage: definePipelineOperation(signatures.lineage, async (input): Promise<Lineage> => {
+    const { db, caller, params } = input as OperationInput<PipelineContext, '/:uid', undefined, undefined>
+    const row = await records.read(db, caller, params.uid)
+    const object = { kind, id: row.id, client: row.client, relation: await findRelation(db, kind, row.id) }
+    const [reads, external] = await Promise.all([
+      listReads(db, object),
+      listExternalReaders?.(input, row) ?? Promise.resolve([]),
+    ])
+    return readLineage(input, object, reads, external)
+  }),
+})
+
+/** Returns the lineage of an object. `external`: names of views that Sluice did not create. */
+export async function readLineage(
+  { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
+  object: ReadObject,
+  reads: readonly LineageObject[],
+  external: readonly string[] = [],
+): Promise<Lineage> {
+  const readers = await findReaders(db, caller, object)
+  const shown = readers.filter(({ isShown }) => isShown)
+  const readBy = [
+    ...shown.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
+    ...external.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
+  ]
+  return {
+    reads: reads.slice(0, maxReaders),
+    readBy: readBy.slice(0, maxReaders),
+    hiddenReaders: readers.length - shown.length,
+  }
+}
+
+/** Returns the table or view in the warehouse that an object creates. */
+async function findRelation(
+  db: Kysely<DB>,
+  kind: ReadObject['kind'],
+  id: number,
+): Promise<TablePlace | undefined> {
+  const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
+    DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
+    VIEW: sql`select n.schema_name as schema, o.view_name as name from views o`,
+  }
+  const query = tables[kind]
+  if (!query) return undefined
+  const { rows } = await sql<TablePlace>`${query} join schemas n on n.id = o.schema_id where o.id = ${id}`.execute(db)
+  return rows[0]
+}
+
+/**
+ * Lists what an object reads, runs or contains. The readers of an object may see the names of these objects, as in the object itself.
+ */
+async function listReads(db: Kysely<DB>, { kind, id, client }: ReadObject): Promise<LineageObject[]> {
+  const list = async (query: RawBuilder<LineageObject>) => (await query.execute(db)).rows
+  switch (kind) {
+    case 'DATA_PIPELINE':
+      return [
+        ...(await list(sql<LineageObject>`
+          select 'DATA_QUALITY_CHECK_GROUP' as kind, g.uid as id, g.name
+          from data_pipelines p join data_quality_check_groups g on g.id = p.quality_group_id where p.id = ${id}`)),
+        ...(await list(sql<LineageObject>`
+          select 'PUBLIC_DATASET' as kind, d.name
+          from data_pipelines p join public_datasets d on d.key = p.settings ->> 'key'
+          where p.id = ${id} and p.type = 'PUBLIC_DATASET'`)),
+        ...(await listReadsOfTransformation(db, id!, client)),
+      ]
+    case 'VIEW': {
+      const sources = await db
+        .selectFrom('view_sources')
+        .select(['schema_name as schema', 'relation_name as name'])
+        .where('view_id', '=', id!)
+        .orderBy('schema_name')
+        .orderBy('relation_name')
+        .execute()
+      return findOwners(db, client, sources)
+    }
+    case 'DATA_QUALITY_CHECK': {
+      const check = await db.selectFrom('data_quality_checks').select('query').where('id', '=', id!).executeTakeFirst()
+      return findOwners(db, client, relationsInSql(check?.query ?? ''))
+    }
+    case 'DESTINATION':
+      return list(sql`
+        select 'VIEW' as kind, v.uid as id, v.name, n.schema_name as schema, v.view_name as "table"
+        from destinations d join views v on v.id = d.view_id join schemas n on n.id = v.schema_id where d.id = ${id}`)
+    case 'DATA_QUALITY_CHECK_GROUP':
+      return list(sql`
+        select 'DATA_QUALITY_CHECK' as kind, c.uid as id, c.name
+        from data_quality_group_checks g join data_quality_checks c on c.id = g.check_id
+        where g.group_id = ${id} order by g.position`)
+    case 'WORKFLOW':
+      return list(sql`
+        select o.kind, o.uid as id, o.name from runnables o
+        where o.id in (select j.runnable_id from workflow_jobs j where j.workflow_id = ${id})
+        order by o.kind, o.name, o.id`)
+    case 'SCHEMA':
+    case 'TABLE':
+      return []
+  }
+}
+
+async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: string): Promise<LineageObject[]> {
+  const row = await db
+    .selectFrom('data_pipelines')
+    .select(['uid', 'transformation'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  const { sqlStatements = [] } = (row?.transformation ?? {}) as { sqlStatements?: { statement: string }[] }
+  const relations = sqlStatements.flatMap(({ statement }) => relationsInSql(statement))
+  const owners = await findOwners(db, client, relations)
+  // Other names can be temporary tables of the transformation.
+  return owners.filter((owner) => owner.kind !== 'TABLE' && owner.id !== row!.uid)
+}
+
+interface RelationOwner {
+  kind: 'DATA_PIPELINE' | 'VIEW'
+  id: string
+  name: string
+  schema: string
+  table: string
+}
+
+/**
+ * Returns the pipelines and views that create relations, with the relation of each. A relation that Sluice did not create is a TABLE. A name
+ * without a schema has an owner in each schema that has such a relation.
+ */
+export async function findOwners(
+  db: Kysely<DB>,
+  client: string,
+  relations: readonly NamedRelation[],
+): Promise<LineageObject[]> {
+  if (relations.length === 0) return []
+  const names = [...new Set(relations.flatMap(({ name }) => possibleTables(name)))]
+  const { rows } = await sql<RelationOwner>`
+    select 'DATA_PIPELINE' as kind, o.uid as id, o.name, n.schema_name as schema, o.table_name as "table"
+    from schemas n join data_pipelines o on o.schema_id = n.id
+    where n.client = ${client} and o.table_name = any(${names}::text[])
+    union all
+    select 'VIEW', o.uid, o.name, n.schema_name, o.view_name
+    from schemas n join views o on o.schema_id = n.id
+    where n.client = ${client} and o.view_name = any(${names}::text[])
+    order by schema, "table"`.execute(db)
+  const found = relations.flatMap((relation) => ownersOf(relation, rows))
+  return [...new Map(found.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
+}
+
+function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
+  const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
+  for (const table of possibleTables(name)) {
+    const found = inSchema.filter(
+      (owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'),
+    )
+    if (found.length > 0) return found.map((owner) => ({ ...owner, table: name }))
+  }
+  return [
+    {
+      kind: 'TABLE',
+      name: schema === undefined ? name : `${schema}.${name}`,
+      ...(schema !== undefined && { schema }),
+      table: name,
+    },
+  ]
+}
+
+/** Returns the name, and the names of main tables of which it can be an additional table: `cases__visits` and `cases`. */
+function possibleTables(name: string): string[] {
+  const tables = [name]
+  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) tables.push(name.slice(0, at))
+  return tables
+}

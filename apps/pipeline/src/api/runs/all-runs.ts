@@ -1,0 +1,59 @@
+import { type ObjectRun, type RunListQuery, pipelineOperations } from '@sluice/contracts'
+import { JsonResponse, type OperationInput } from '@sluice/http-server'
+import { pageHeaders, readCursor, serializeCursor } from '@sluice/records'
+import { listRunsOfObjects } from './runs-of-objects.ts'
+import { visibleRunnables } from '../objects/object-kinds.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { lookUpUsernames } from '../record-fields.ts'
+import { followRuns } from './follow-runs.ts'
+import { presentObjectRun } from './run-responses.ts'
+
+const defaultPageSize = 50
+
+/** Lists the runs of all objects that the caller may see, newest first. */
+async function listAllRuns(
+  input: OperationInput<PipelineContext, '/runs', RunListQuery, undefined>,
+): Promise<JsonResponse<ObjectRun[]>> {
+  const { db, caller, query, request, identity } = input
+  const { pageSize = defaultPageSize, after, since, ...filter } = query
+  const list = JSON.stringify(['/runs', since, filter])
+  const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,15}$/])
+  const found = await listRunsOfObjects(
+    db,
+    { ...filter, client: caller.client, objects: visibleRunnables(caller, filter) },
+    {
+      since: since === undefined ? undefined : new Date(since),
+      after: cursor && { created: new Date(Number(cursor.keys[0])), id: Number(cursor.keys[1]) },
+      limit: pageSize + 1,
+    },
+  )
+  const runs = found.slice(0, pageSize)
+  const usernames = await lookUpUsernames(
+    runs.map((run) => run.created_by),
+    identity,
+  )
+  const page = cursor?.page ?? 1
+  const last = runs.at(-1)
+  const headers = pageHeaders(
+    {
+      page,
+      pageSize,
+      more: found.length > pageSize,
+      cursor:
+        last && serializeCursor(list, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
+      onlyCursors: true,
+    },
+    request.url,
+  )
+  return new JsonResponse(
+    runs.map((run) => presentObjectRun(run, usernames(run.created_by))),
+    headers,
+  )
+}
+
+const { runs: signatures } = pipelineOperations
+
+export const allRunsOperations = {
+  list: definePipelineOperation(signatures.list, listAllRuns),
+  stream: definePipelineOperation(signatures.stream, followRuns),
+}

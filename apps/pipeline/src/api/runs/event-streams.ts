@@ -1,0 +1,67 @@
+import { Problem, isCallerUnchanged } from '@sluice/http-server'
+import type { RequestContext } from '../operation-context.ts'
+
+/** Milliseconds between two checks of the rights of the caller of a stream. */
+export const accessCheckIntervalMs = 5_000
+/** The lifetime of a stream in milliseconds. Its client then reconnects and is authenticated again. */
+export const maxStreamMs = 60 * 60_000
+
+/** The open streams of events of one kind. */
+export interface StreamLimit {
+  /** Takes a slot. Throws 503 if all slots are taken. */
+  acquire(client: string): StreamSlot
+}
+
+export interface StreamSlot {
+  /** Yields the events of a stream, and releases the slot when the stream ends. */
+  releaseAfter<T>(stream: AsyncIterable<T>): AsyncGenerator<T, void, void>
+}
+
+/** Limits the open streams in total and of each client. */
+export function limitStreams({ total, perClient }: { total: number; perClient: number }): StreamLimit {
+  const open = new Map<string, number>()
+  let all = 0
+
+  return {
+    acquire(client) {
+      const theirs = open.get(client) ?? 0
+      if (all >= total || theirs >= perClient) throw tooManyStreams()
+      all++
+      open.set(client, theirs + 1)
+      let isReleased = false
+      const release = () => {
+        if (isReleased) return
+        isReleased = true
+        all--
+        const now = open.get(client)! - 1
+        if (now > 0) open.set(client, now)
+        else open.delete(client)
+      }
+      return {
+        async *releaseAfter(stream) {
+          try {
+            yield* stream
+          } finally {
+            release()
+          }
+        },
+      }
+    },
+  }
+}
+
+const tooManyStreams = () =>
+  new Problem(503, 'busy', 'Too many streams are open.', {
+    detail: 'Close unused streams, or try again in a few seconds.',
+    headers: { 'Retry-After': '5' },
+  })
+
+/** Returns whether the caller of a stream still has their sign-in, their roles and their groups. */
+export async function hasKeptRights({
+  caller,
+  identity,
+}: Pick<RequestContext, 'caller' | 'identity'>): Promise<boolean> {
+  const principal = caller.given && (await identity.findPrincipal(caller.given.credential))
+  if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false
+  return caller.userGroups.every((group) => principal.userGroups.includes(group))
+}

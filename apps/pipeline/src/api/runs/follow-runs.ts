@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunStreamQuery } from '@sluice/contracts'
+import { EventStream, type OperationInput, type ServerSentEvent } from '@sluice/http-server'
+import { listRecentRuns } from './run-changes.ts'
+import { type RunFilter, readRunsOfObjects } from './runs-of-objects.ts'
+import { accessCheckIntervalMs, hasKeptRights, limitStreams, maxStreamMs } from './event-streams.ts'
+import { visibleRunnables } from '../objects/object-kinds.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { lookUpUsernames } from '../record-fields.ts'
+import { presentObjectRun } from './run-responses.ts'
+
+type FollowRunsRequest = OperationInput<PipelineContext, '/runs/stream', RunStreamQuery, undefined>
+
+/** Milliseconds between two checks for changes that were found. */
+const changeCheckIntervalMs = 250
+/** Milliseconds between two positions without a change, so that a position is never much older than the connection. */
+const positionIntervalMs = 60_000
+/** The age in milliseconds of the oldest position from which a stream can be resumed. */
+const maxPositionAgeMs = 24 * 60 * 60_000
+const runsPerQuery = 500
+
+const runStreamLimit = limitStreams({ total: 500, perClient: 50 })
+
+/** Streams the queued and running runs, then each new and changed run. After a reconnect, the runs that ended meanwhile come first. */
+export async function followRuns(input: FollowRunsRequest): Promise<EventStream> {
+  const slot = runStreamLimit.acquire(input.caller.client)
+  return new EventStream((signal) => slot.releaseAfter(streamRuns(input, signal)))
+}
+
+async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
+  const { db, caller, query, runWatcher, request } = input
+  const filter: RunFilter = {
+    client: caller.client,
+    objects: visibleRunnables(caller, query),
+    status: query.status,
+    trigger: query.trigger,
+  }
+  const until = Date.now() + maxStreamMs
+  using changes = await runWatcher.subscribe(caller.client)
+  const resumed = parsePosition(request.stream.headers['last-event-id'], changes.asOf)
+  if (resumed === 'too old') yield { event: 'reset', data: {} }
+  let position = changes.asOf
+  yield* readEvents(
+    input,
+    filter,
+    await listRecentRuns(db, caller.client, resumed instanceof Date ? resumed : undefined),
+  )
+  yield positionEvent(position)
+
+  let checked = Date.now()
+  while (!signal.aborted && Date.now() < until) {
+    const { asOf } = changes
+    const changed = changes.take()
+    yield* readEvents(input, filter, changed)
+    if (changed.length > 0 || asOf.getTime() - position.getTime() >= positionIntervalMs) {
+      position = asOf
+      yield positionEvent(position)
+    }
+    if (Date.now() - checked >= accessCheckIntervalMs) {
+      if (!(await hasKeptRights(input))) return
+      checked = Date.now()
+    }
+    await sleep(changeCheckIntervalMs, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** The position is sent after the runs that it covers, so that a connection that breaks between them repeats runs rather than omits them. */
+const positionEvent = (position: Date): ServerSentEvent => ({
+  id: String(position.getTime()),
+  event: 'position',
+  data: {},
+})
+
+async function* readEvents(
+  { db, identity }: FollowRunsRequest,
+  filter: RunFilter,
+  ids: readonly number[],
+): AsyncGenerator<ServerSentEvent, void, void> {
+  for (let at = 0; at < ids.length; at += runsPerQuery) {
+    const runs = await readRunsOfObjects(db, filter, ids.slice(at, at + runsPerQuery))
+    const usernames = await lookUpUsernames(
+      runs.map((run) => run.created_by),
+      identity,
+    )
+    for (const run of runs) yield { event: 'run', data: presentObjectRun(run, usernames(run.created_by)) }
+  }
+}
+
+/** Parses the position that the client received last. Undefined for none, and for text that is not a position of this stream. */
+function parsePosition(header: string | string[] | undefined, now: Date): Date | 'too old' | undefined {
+  if (typeof header !== 'string' || !/^\d{13}$/.test(header)) return undefined
+  const position = new Date(Number(header))
+  return now.getTime() - position.getTime() > maxPositionAgeMs ? 'too old' : position
+}

@@ -1,0 +1,100 @@
+import type { RunOrigin } from '@sluice/contracts'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { DB, Runs } from '../../database.ts'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
+import { type RunState, runStates } from '../../runs/run-states.ts'
+
+/** A run with its object, without the columns that only the list of the object's own runs shows. */
+export type RunOfObject = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> & {
+  object_uid: string
+  object_name: string
+  object_kind: RunnableKind
+}
+
+export interface RunFilter {
+  client: string
+  /** The query of the ids of the objects that the reader may see. */
+  objects: RawBuilder<unknown>
+  status?: readonly RunState[] | undefined
+  trigger?: readonly RunOrigin[] | undefined
+}
+
+/** The position after a run in the order of lists. */
+export interface RunPosition {
+  created: Date
+  id: number
+}
+
+const columns = sql.raw(
+  [
+    'id, uid, client, runnable_id, trigger, state, mode, action, attempt, created_at, created_by, scheduled_for',
+    'started_at, heartbeat_at, finished_at, input, bytes_read, bytes_total, rows_read, rows_rejected, rows_written',
+    'bytes_written, message, error_code, percentage, rows_per_second, bytes_per_second, estimated_end, handed_back',
+    'workflow_run_id',
+  ].join(', '),
+)
+const newestFirst = sql`order by created_at desc, id desc`
+
+const isTriggeredBy = (trigger: RunFilter['trigger']) =>
+  trigger === undefined ? sql`` : sql`and trigger = any(${[...trigger]}::text[])`
+
+/**
+ * Lists runs of several objects, newest first, in one statement that has two ways to find them. If the reader may see at least a tenth of
+ * the organisation's objects, it walks along the newest runs of the organisation and checks each. Otherwise most runs on that way
+ * would be of other objects, so it takes the newest runs of each object.
+ */
+export async function listRunsOfObjects(
+  db: Kysely<DB>,
+  { client, objects, status = runStates, trigger }: RunFilter,
+  { since, after, limit }: { since?: Date | undefined; after?: RunPosition | undefined; limit: number },
+): Promise<RunOfObject[]> {
+  const position = sql`${isTriggeredBy(trigger)} ${since ? sql`and created_at >= ${since}` : sql``} ${
+    after ? sql`and (created_at, id) < (${after.created}, ${after.id}::bigint)` : sql``
+  }`
+  // One index range for each status, so that a rare status is found as fast as a frequent one.
+  const ranges = status.map(
+    (state) => sql`
+      (select ${columns} from runs
+       where client = ${client} and state = ${sql.lit(state)} ${position} and not (select is_small from share)
+         and (select true from (${objects}) o where o.id = runs.runnable_id limit 1)
+       ${newestFirst} limit ${limit})`,
+  )
+  const { rows } = await sql<RunOfObject>`
+    with seen as materialized (
+      select id from (${objects}) o limit (select count(*) / 10 + 1 from runnables where client = ${client})
+    ),
+    share as materialized (
+      select count(*) * 10 < (select count(*) from runnables where client = ${client}) as is_small from seen
+    ),
+    page as (
+      (select of_object.* from seen cross join lateral (
+         select ${columns} from runs
+         where runnable_id = seen.id and state = any(${[...status]}::text[]) ${position}
+         order by id desc limit ${limit}
+       ) of_object
+       where (select is_small from share) ${newestFirst} limit ${limit})
+      union all
+      (select newest.* from (${sql.join(ranges, sql` union all `)}) newest ${newestFirst} limit ${limit})
+    )
+    select page.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
+    from page join runnables o on o.id = page.runnable_id ${newestFirst} limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Reads those of the given runs that match the filter, oldest first. */
+export async function readRunsOfObjects(
+  db: Kysely<DB>,
+  { client, objects, status = runStates, trigger }: RunFilter,
+  ids: readonly number[],
+): Promise<RunOfObject[]> {
+  if (ids.length === 0) return []
+  const { rows } = await sql<RunOfObject>`
+    select found.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
+    from (
+      select ${columns} from runs
+      where id = any(${[...ids]}::bigint[]) and client = ${client} and state = any(${[...status]}::text[]) ${isTriggeredBy(trigger)}
+    ) found join runnables o on o.id = found.runnable_id
+    where (select true from (${objects}) v where v.id = found.runnable_id limit 1)
+    order by found.id`.execute(db)
+  return rows
+}

@@ -1,0 +1,124 @@
+import {
+  type PlannedRun,
+  type PlannedRunQuery,
+  type SchedulePreview,
+  type SchedulePreviewBody,
+  pipelineOperations,
+} from '@sluice/contracts'
+import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
+import { pageHeaders, readCursor, serializeCursor } from '@sluice/records'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
+import { describeSchedule, needsId } from '../../schedules/describe-schedule.ts'
+import { type ObjectPlan, type PlannedTime, listNextTimes, listPlannedRuns } from '../../schedules/planned-runs.ts'
+import { formatInZone, isKnownZone } from '../../schedules/wall-clock.ts'
+import { visibleRunnables } from '../objects/object-kinds.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
+import { assertSchedule, formatTrigger, readClientTimeZone, scheduleColumns } from '../schedule-fields.ts'
+
+type ListPlansRequest = OperationInput<PipelineContext, '/schedules', PlannedRunQuery, undefined>
+type PreviewRequest = OperationInput<PipelineContext, '/schedules/preview', undefined, SchedulePreviewBody>
+
+const dayMs = 86_400_000
+const defaultWindowDays = 7
+const maxWindowDays = 366
+const defaultPageSize = 50
+
+/** Lists the planned runs of all schedules that the caller may see, by time. */
+async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedRun[]>> {
+  const { db, caller, query, request } = input
+  const { pageSize = defaultPageSize, after, from, to, ...filter } = query
+  const list = JSON.stringify(['/schedules', from, to, filter])
+  const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
+  // The first page fixes the end of the window, so that all pages end at the same time.
+  const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
+  const found = await listPlannedRuns(db, {
+    client: caller.client,
+    objects: visibleRunnables(caller, filter),
+    from: from === undefined ? undefined : Date.parse(from),
+    to: end,
+    after: cursor && { at: Number(cursor.keys[1]), uid: cursor.keys[2]! },
+    limit: pageSize + 1,
+    zone: (await readClientTimeZone(input)) ?? 'UTC',
+  })
+  const plans = found.slice(0, pageSize)
+  const last = plans.at(-1)
+  const page = cursor?.page ?? 1
+  const headers = pageHeaders(
+    {
+      page,
+      pageSize,
+      more: found.length > pageSize,
+      cursor: last && serializeCursor(list, { page: page + 1, keys: [String(end), String(last.at), last.object.uid] }),
+      onlyCursors: true,
+    },
+    request.url,
+  )
+  return new JsonResponse(plans.map(presentPlan), headers)
+}
+
+/** Returns the end of the window in milliseconds. Throws 422 for a window that ends before it starts, or that is too long. */
+function readWindowEnd({ from, to }: PlannedRunQuery): number {
+  const start = from === undefined ? Date.now() : Date.parse(from)
+  const end = to === undefined ? start + defaultWindowDays * dayMs : Date.parse(to)
+  if (end <= start)
+    throw problems.refused('/to', 'The end of the window must be after its start, which is now without `from`.')
+  if (end - start > maxWindowDays * dayMs)
+    throw problems.refused('/to', `The window can have at most ${maxWindowDays} days. Choose an earlier end.`)
+  return end
+}
+
+const presentTime = ({ at, isFull }: PlannedTime, zone: string) => ({
+  at: formatInZone(zone, at),
+  mode: isFull ? ('FULL' as const) : ('INCREMENTAL' as const),
+})
+
+const presentPlan = ({ object, zone, isLate, ...time }: ObjectPlan): PlannedRun => ({
+  ...presentTime(time, zone),
+  timeZone: zone,
+  late: isLate,
+  object: { kind: object.kind as RunnableKind, id: object.uid, name: object.name },
+})
+
+/** The number of runs in a preview. */
+const previewedRuns = 5
+
+/** Describes a schedule that may not be saved yet. */
+async function previewSchedule({ body, caller, identity }: PreviewRequest): Promise<SchedulePreview> {
+  const { id, after, ...rule } = body
+  if (rule.runTrigger === undefined && rule.cronExpression === undefined && !rule.continuouslyUpdated)
+    throw problems.refused(
+      '/runTrigger',
+      'There is no schedule to describe. Send runTrigger, cronExpression or continuouslyUpdated.',
+    )
+  const runTrigger = rule.runTrigger ?? (rule.cronExpression === undefined ? 'NEVER' : 'CUSTOM')
+  const schedule = { ...rule, runTrigger, disabled: false }
+  assertSchedule(schedule)
+  const client = await identity.client(caller.client)
+  const zone = client?.timeZone !== undefined && isKnownZone(client.timeZone) ? client.timeZone : 'UTC'
+  const described = {
+    runTrigger,
+    cronExpression: rule.cronExpression ?? null,
+    continuouslyUpdated: rule.continuouslyUpdated ?? false,
+    continuousUpdateInterval: rule.continuousUpdateInterval ?? null,
+    fullRefreshInterval: rule.fullRefreshInterval ?? null,
+  }
+  const uid = id?.toLowerCase()
+  const isTimeKnown = !needsId({ ...described, uid })
+  const start = after === undefined ? Date.now() : Date.parse(after)
+  const times = isTimeKnown
+    ? listNextTimes({ ...described, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
+    : []
+  return {
+    description: describeSchedule({ ...described, uid }),
+    triggerExpression: isTimeKnown ? formatTrigger({ ...scheduleColumns(schedule), uid: uid ?? '' }, zone) : undefined,
+    timeZone: zone,
+    next: times.map((time) => presentTime(time, zone)),
+  }
+}
+
+const { schedules: signatures } = pipelineOperations
+
+export const scheduleOperations = {
+  list: definePipelineOperation(signatures.list, listPlans),
+  preview: definePipelineOperation(signatures.preview, previewSchedule),
+}

@@ -1,0 +1,147 @@
+import { splitSql } from '../variables/split-sql.ts'
+
+/** A table or view that SQL names. Without a schema, the name can be of any schema. */
+export interface NamedRelation {
+  schema?: string
+  name: string
+}
+
+interface SqlToken {
+  /** `name`: an identifier or a keyword, in lower case unless quoted. `mark`: any other character. */
+  kind: 'name' | 'mark'
+  text: string
+  isQuoted: boolean
+}
+
+/** A query or a list in parentheses. */
+interface SqlLevel {
+  /** Whether a SELECT or DELETE came before. Without one, FROM belongs to a function such as `extract(year from day)`. */
+  isQuery: boolean
+  /** Whether the position is in a list of tables after FROM, in which a comma precedes another table. */
+  isInFrom: boolean
+  /** Whether the position is in a list of common table expressions after WITH, and whether they can refer to themselves. */
+  isInWith: boolean
+  isRecursive: boolean
+  /** The name of the last common table expression of the list. */
+  lastName: string
+  /** The common table expressions that queries on this level, and inside of it, can refer to. */
+  expressions: Set<string>
+  /** The common table expression whose query this level is. */
+  defines?: string
+}
+
+const openLevel = (defines?: string): SqlLevel => ({
+  isQuery: false,
+  isInFrom: false,
+  isInWith: false,
+  isRecursive: false,
+  lastName: '',
+  expressions: new Set(),
+  ...(defines !== undefined && { defines }),
+})
+
+const endOfFrom = new Set([
+  'where',
+  'group',
+  'order',
+  'having',
+  'limit',
+  'offset',
+  'fetch',
+  'window',
+  'for',
+  'returning',
+  'set',
+  'union',
+  'except',
+  'intersect',
+  'select',
+  'qualify',
+  'settings',
+  'prewhere',
+])
+const beforeRelation = new Set(['only', 'lateral'])
+
+/**
+ * Finds the tables and views that SQL reads: the names after FROM, JOIN, and a comma between them. Names of common table expressions and
+ * functions are left out. It never fails: SQL that no server accepts has some result.
+ */
+export function relationsInSql(sql: string): NamedRelation[] {
+  const tokens = tokensOf(sql)
+  const found = new Map<string, NamedRelation>()
+  let levels = [openLevel()]
+  let isRelationNext = false
+  for (let at = 0; at < tokens.length; at += 1) {
+    const { kind, text, isQuoted } = tokens[at]!
+    const level = levels.at(-1)!
+    if (kind === 'mark') {
+      if (text === '(') levels.push(openLevel(definedExpression(level, tokens[at - 1])))
+      if (text === ')' && levels.length > 1) closeLevel(levels)
+      if (text === ';') levels = [openLevel()]
+      isRelationNext = text === ',' && level.isInFrom
+      continue
+    }
+    const keyword = isQuoted ? '' : text
+    if (isRelationNext && !beforeRelation.has(keyword) && !endOfFrom.has(keyword)) {
+      const { relation, end } = readRelation(tokens, at)
+      const isFunction = tokens[end]?.text === '(' && tokens[end]?.kind === 'mark'
+      const isExpression =
+        relation.schema === undefined && levels.some(({ expressions }) => expressions.has(relation.name))
+      if (!isFunction && !isExpression) found.set(JSON.stringify(relation), relation)
+      at = end - 1
+      isRelationNext = false
+      continue
+    }
+    if (level.isInWith && !inExpressionHead.has(keyword)) level.lastName = text
+    if (level.isInWith && keyword === 'recursive') level.isRecursive = true
+    if (keyword === 'with' && !level.isQuery) level.isInWith = true
+    if (keyword === 'select' || keyword === 'delete') Object.assign(level, { isQuery: true, isInWith: false })
+    if (endOfFrom.has(keyword)) level.isInFrom = false
+    const opensFrom = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, at)
+    if (opensFrom) level.isInFrom = true
+    isRelationNext = opensFrom || keyword === 'join' || (isRelationNext && beforeRelation.has(keyword))
+  }
+  return [...found.values()]
+}
+
+const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
+
+/** Returns the name of the common table expression whose query opens after this token: `name as (`, `name (columns) as materialized (`. */
+function definedExpression(level: SqlLevel, before: SqlToken | undefined): string | undefined {
+  const isQueryNext = before?.kind === 'name' && !before.isQuoted && ['as', 'materialized'].includes(before.text)
+  if (!level.isInWith || !isQueryNext) return undefined
+  if (level.isRecursive) level.expressions.add(level.lastName)
+  return level.lastName
+}
+
+/** A common table expression is visible after its own query, which can therefore read a table of the same name. */
+function closeLevel(levels: SqlLevel[]): void {
+  const { defines } = levels.pop()!
+  if (defines !== undefined) levels.at(-1)!.expressions.add(defines)
+}
+
+function tokensOf(sql: string): SqlToken[] {
+  return [...splitSql(sql)].flatMap(({ kind, text }): SqlToken[] => {
+    if (kind === 'comment' || text.trim() === '') return []
+    if (kind === 'quoted name') return [{ kind: 'name', text: text.slice(1, -1).replaceAll('""', '"'), isQuoted: true }]
+    if (kind === 'word') return [{ kind: 'name', text: text.toLowerCase(), isQuoted: false }]
+    return [{ kind: 'mark', text, isQuoted: false }]
+  })
+}
+
+/** Reads `name`, `schema.name` or `database.schema.name`. `end` is the index of the token after it. */
+function readRelation(tokens: readonly SqlToken[], start: number): { relation: NamedRelation; end: number } {
+  const names = [tokens[start]!.text]
+  let end = start + 1
+  while (tokens[end]?.text === '.' && tokens[end + 1]?.kind === 'name') {
+    names.push(tokens[end + 1]!.text)
+    end += 2
+  }
+  const schema = names.at(-2)
+  return { relation: { ...(schema !== undefined && { schema }), name: names.at(-1)! }, end }
+}
+
+/** Whether FROM is part of the comparison `a is [not] distinct from b`. */
+function followsDistinctFrom(tokens: readonly SqlToken[], at: number): boolean {
+  return tokens[at - 1]?.text === 'distinct' && ['is', 'not'].includes(tokens[at - 2]?.text ?? '')
+}

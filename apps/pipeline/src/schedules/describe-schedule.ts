@@ -1,0 +1,155 @@
+import type { Schedule } from './schedule.ts'
+import { type Cron, parseCron } from './parse-cron.ts'
+import { toCronExpression } from './schedule-to-cron.ts'
+
+/** The part of a schedule that its description depends on. `uid` is absent for an object that is not saved yet. */
+export type DescribedSchedule = Omit<Schedule, 'uid' | 'disabled'> & { uid?: string | undefined }
+
+const randomTriggers: Partial<Record<Schedule['runTrigger'], string>> = {
+  EVERY_NIGHT_RANDOM: 'every day',
+  EVERY_SATURDAY_NIGHT_RANDOM: 'every Saturday',
+  EVERY_MONTH_RANDOM: 'on one of the first 28 days of every month',
+}
+
+/** Whether the times of a schedule depend on an id that it does not have yet. */
+export const needsId = ({ uid, runTrigger, continuouslyUpdated }: DescribedSchedule): boolean =>
+  uid === undefined && (continuouslyUpdated || runTrigger in randomTriggers)
+
+/** Describes a schedule in English, in one or two sentences. Throws `CronProblem` for an invalid expression. */
+export function describeSchedule(schedule: DescribedSchedule): string {
+  const { continuouslyUpdated, continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
+  const trigger = describeTrigger(schedule)
+  if (!continuouslyUpdated) return trigger === undefined ? 'Only on request.' : toSentence(trigger)
+  const full = [trigger, hours !== null && formatInterval(hours, 'hour')].filter((part) => typeof part === 'string')
+  const updates = minutes === null ? '' : `Incremental runs ${formatInterval(minutes, 'minute')}.`
+  return [updates, full.length > 0 && `Full runs ${full.join(', and also ')}.`].filter(Boolean).join(' ')
+}
+
+/** Describes when the trigger runs, without a period: `at 6:00 from Monday to Friday`. Undefined if it never runs. */
+function describeTrigger({ uid, ...schedule }: DescribedSchedule): string | undefined {
+  const days = randomTriggers[schedule.runTrigger]
+  if (uid === undefined && days !== undefined)
+    return `once between 0:00 and 5:00 ${days}, at a time that depends on the id of the object`
+  const expression = toCronExpression({ ...schedule, uid: uid ?? '' })
+  return expression === undefined ? undefined : describeCron(parseCron(expression))
+}
+
+/** Describes a cron expression by the values of its fields, so that different spellings of the same times have the same words. */
+function describeCron({ fields }: Cron): string {
+  const days = describeDays(fields)
+  const times = describeTimes(numbersIn(fields.minute.values), numbersIn(fields.hour.values))
+  const months = numbersIn(fields.month.values)
+  const inMonths = months.length === 12 ? '' : ` in ${joinWords(months.map((month) => monthNames[month - 1]!))}`
+  // "Every 15 minutes" needs no days, and "at 6:00" does.
+  const isDaily = days === everyDay && !times.startsWith('at ')
+  return `${times}${isDaily ? '' : ` ${days}`}${inMonths}`
+}
+
+/** More times of the day than this are described by their hours and minutes. */
+const maxListedTimes = 6
+
+function describeTimes(minutes: readonly number[], hours: readonly number[]): string {
+  if (minutes.length * hours.length <= maxListedTimes)
+    return `at ${joinWords(hours.flatMap((hour) => minutes.map((minute) => formatTimeOfDay(hour, minute))))}`
+  const minuteStep = stepOf(minutes, 60)
+  const hourStep = stepOf(hours, 24)
+  if (minuteStep !== undefined)
+    return `${formatInterval(minuteStep, 'minute')}${hours.length === 24 ? '' : ` in ${describeHours(hours)}`}`
+  const at = `at ${minutes.length === 1 ? 'minute' : 'minutes'} ${joinWords(minutes.map(String))}`
+  if (hourStep !== undefined) return `${formatInterval(hourStep, 'hour')} ${at}`
+  return `every hour ${at} in ${describeHours(hours)}`
+}
+
+/** Describes hours: `the hours from 8:00 to 17:59`, or `the hours that begin at 8:00, 12:00 and 16:00`. */
+function describeHours(hours: readonly number[]): string {
+  const first = hours[0]!
+  const last = hours.at(-1)!
+  if (last - first + 1 === hours.length)
+    return `the hours from ${formatTimeOfDay(first, 0)} to ${formatTimeOfDay(last, 59)}`
+  return `the hours that begin at ${joinWords(hours.map((hour) => formatTimeOfDay(hour, 0)))}`
+}
+
+/** Returns the interval of values that divide a period evenly from 0; undefined for other values. */
+function stepOf(values: readonly number[], period: number): number | undefined {
+  const step = period / values.length
+  if (values.length < 2) return undefined
+  return values.every((value, index) => value === index * step) ? step : undefined
+}
+
+const everyDay = 'every day'
+
+/** If both days of the month and days of the week are restricted, either one triggers the run. */
+function describeDays({ dayOfMonth, dayOfWeek }: Cron['fields']): string {
+  const ofMonth = dayOfMonth.isWildcard ? undefined : describeDaysOfMonth(dayOfMonth)
+  const ofWeek = dayOfWeek.isWildcard ? undefined : describeDaysOfWeek(dayOfWeek)
+  const restrictions = [ofMonth, ofWeek].filter((part) => part !== undefined)
+  if (restrictions.length === 0 || restrictions.includes(everyDay)) return everyDay
+  return restrictions.join(', and also ')
+}
+
+function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth']): string {
+  const days = numbersIn(values)
+  if (days.length === 31) return everyDay
+  const named = [...days.map(formatOrdinal), ...(hasLastChar ? ['last day'] : [])]
+  return `on the ${joinWords(named)} of the month`
+}
+
+function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {
+  // Sunday comes last in a week.
+  const days = numbersIn(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
+  if (days.length === 7 && nthDay === 0) return everyDay
+  if (nthDay > 0) return `on the ${ordinalWords[nthDay - 1]} ${dayNames[days[0]!]} of the month`
+  const last = values
+    .filter((value) => typeof value === 'string')
+    .map((value) => dayNames[Number.parseInt(value, 10) % 7])
+  const parts = [
+    ...(days.length === 0 ? [] : [describeWeekdays(days)]),
+    ...(last.length === 0 ? [] : [`on the last ${joinWords(last.map(String))} of the month`]),
+  ]
+  return parts.join(', and also ')
+}
+
+/** Describes numbers of days, of which 0 is Sunday. */
+function describeWeekdays(days: readonly number[]): string {
+  const names = days.map((day) => dayNames[day]!)
+  const position = (day: number) => (day + 6) % 7
+  const isRange = days.length > 2 && position(days.at(-1)!) - position(days[0]!) + 1 === days.length
+  return isRange ? `from ${names[0]} to ${names.at(-1)}` : `on ${joinWords(names)}`
+}
+
+const dayNames = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+const monthNames = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+]
+const ordinalWords = ['first', 'second', 'third', 'fourth', 'fifth']
+
+const numbersIn = (values: readonly unknown[]): number[] =>
+  [...new Set(values.filter((value) => typeof value === 'number'))].toSorted((one, other) => one - other)
+
+const formatTimeOfDay = (hour: number, minute: number): string => `${hour}:${String(minute).padStart(2, '0')}`
+
+function formatOrdinal(day: number): string {
+  const endings: Record<number, string> = { 1: 'st', 2: 'nd', 3: 'rd', 21: 'st', 22: 'nd', 23: 'rd', 31: 'st' }
+  return `${day}${endings[day] ?? 'th'}`
+}
+
+/** Formats an interval: `every minute`, `every 15 minutes`. */
+export const formatInterval = (count: number, unit: string): string =>
+  `every ${count === 1 ? unit : `${count} ${unit}s`}`
+
+function joinWords(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+}
+
+const toSentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`

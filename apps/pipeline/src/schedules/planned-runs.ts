@@ -1,0 +1,135 @@
+import { setImmediate as yieldToEvents } from 'node:timers/promises'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { DB, Runnables } from '../database.ts'
+import { type NextRun, computeNextRun } from './next-run.ts'
+import { computeNextRunOrDisable } from './plan-runs.ts'
+import { type Schedule, toSchedule } from './schedule.ts'
+import { databaseClock } from './scheduler-context.ts'
+import { isKnownZone } from './wall-clock.ts'
+
+type ScheduledObject = Selectable<Runnables>
+
+/** A time at which a schedule will start a run, in milliseconds. */
+export interface PlannedTime {
+  at: number
+  isFull: boolean
+}
+
+export interface ObjectPlan extends PlannedTime {
+  object: ScheduledObject
+  zone: string
+  /** Whether the time has passed. */
+  isLate: boolean
+}
+
+export interface PlanWindow {
+  client: string
+  /** The query of the ids of the objects that the reader may see. */
+  objects: RawBuilder<unknown>
+  /** Milliseconds. Without `from`, the window starts now, and includes the runs that are late. */
+  from: number | undefined
+  /** Milliseconds; this time is not included. */
+  to: number
+  /** The last run of the previous page. */
+  after: { at: number; uid: string } | undefined
+  limit: number
+  /** The zone of schedules that no worker has planned yet. */
+  zone: string
+}
+
+/** Schedules per query, after which other requests get their turn. */
+const schedulesPerQuery = 1_000
+
+/**
+ * Lists planned runs by time, then by the id of the object. Several missed times of an object are one run. Only the schedules with the
+ * `limit` earliest times contribute to a page, so that later times are computed for these alone.
+ */
+export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promise<ObjectPlan[]> {
+  const { limit } = window
+  const now = (await databaseClock(db)).getTime()
+  let earliest: ObjectPlan[] = []
+  for (let last = 0; ; ) {
+    const objects = await readSchedules(db, window, last)
+    const found = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
+    earliest = [...earliest, ...found].toSorted(byTime).slice(0, limit)
+    if (objects.length < schedulesPerQuery) break
+    last = objects.at(-1)!.id
+    await yieldToEvents()
+  }
+  return mergePlans(earliest, window, now)
+}
+
+async function readSchedules(
+  db: Kysely<DB>,
+  { client, objects, to }: PlanWindow,
+  last: number,
+): Promise<ScheduledObject[]> {
+  const { rows } = await sql<ScheduledObject>`
+    select s.* from runnables s
+    where s.client = ${client} and s.id > ${last} and not s.disabled and (s.next_run_at < ${new Date(to)} or not s.planned)
+      and (select true from (${objects}) v where v.id = s.id limit 1)
+    order by s.id limit ${schedulesPerQuery}`.execute(db)
+  return rows
+}
+
+/** Returns the object's first run in the window after the previous page. */
+function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number): ObjectPlan | undefined {
+  const { from = 0, after } = window
+  // A run at the time of the last run belongs to this page if its object comes later.
+  const isAfterLast = after !== undefined && object.uid > after.uid
+  const earliest = Math.max(from, after === undefined ? 0 : isAfterLast ? after.at : after.at + 1)
+  return planAt(object, window, now, earliest)
+}
+
+/** Returns the object's first run at `earliest` or later. */
+function planAt(object: ScheduledObject, window: PlanWindow, now: number, earliest: number): ObjectPlan | undefined {
+  const zone = object.zone ?? (isKnownZone(window.zone) ? window.zone : 'UTC')
+  const stored = object.planned ? object.next_run_at?.getTime() : undefined
+  const next =
+    stored !== undefined && stored >= earliest
+      ? { at: stored, isFull: object.next_full_run_at !== null && object.next_full_run_at.getTime() <= stored }
+      : nextTime(toSchedule(object), zone, Math.max(earliest - 1, now))
+  if (next === undefined || next.at >= window.to) return undefined
+  return { ...next, object, zone, isLate: next.at < now }
+}
+
+/** Returns the next run after a time; undefined if there is none, or if the stored expression is invalid. */
+function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime | undefined {
+  const { run, full }: NextRun = computeNextRunOrDisable(
+    () => computeNextRun(schedule, zone, after),
+    () => {},
+  )
+  return run === undefined ? undefined : { at: run, isFull: run === full }
+}
+
+/** Merges the runs of these objects by time. */
+function mergePlans(first: readonly ObjectPlan[], window: PlanWindow, now: number): ObjectPlan[] {
+  const merged: ObjectPlan[] = []
+  const waiting = [...first]
+  while (waiting.length > 0 && merged.length < window.limit) {
+    const plan = waiting.shift()!
+    merged.push(plan)
+    const next = planAt(plan.object, window, now, plan.at + 1)
+    if (next === undefined) continue
+    const place = waiting.findIndex((other) => byTime(next, other) < 0)
+    waiting.splice(place < 0 ? waiting.length : place, 0, next)
+  }
+  return merged
+}
+
+function byTime(one: ObjectPlan, other: ObjectPlan): number {
+  return one.at - other.at || (one.object.uid < other.object.uid ? -1 : 1)
+}
+
+/** Lists the next runs of a schedule after a time. */
+export function listNextTimes(schedule: Schedule, zone: string, after: number, count: number): PlannedTime[] {
+  const times: PlannedTime[] = []
+  let last = after
+  while (times.length < count) {
+    const next = nextTime(schedule, zone, last)
+    if (next === undefined) break
+    times.push(next)
+    last = next.at
+  }
+  return times
+}

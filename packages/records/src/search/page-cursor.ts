@@ -1,0 +1,28 @@
+import { problems } from '@sluice/http-server'
+import { type PageCursor, parseCursor } from './keyset.ts'
+import { InvalidTerm } from './violations.ts'
+
+/**
+ * Returns the position of a cursor, for lists without a search plan; undefined without a cursor. `keys` has a pattern for each key, because a
+ * cursor is not signed. Throws 400 for a cursor of another list.
+ */
+export function readCursor(
+  list: string,
+  text: string | undefined,
+  keys: readonly RegExp[],
+): (PageCursor & { keys: string[] }) | undefined {
+  if (text === undefined) return undefined
+  const { page, keys: values } = parseForProblem(() => parseCursor(list, text, keys.length))
+  if (!keys.every((pattern, at) => pattern.test(values[at] ?? ''))) throw invalidCursor('contains an invalid value')
+  return { page, keys: values.map(String) }
+}
+
+function parseForProblem(parse: () => PageCursor): PageCursor {
+  try {
+    return parse()
+  } catch (error) {
+    throw error instanceof InvalidTerm ? invalidCursor(error.message) : error
+  }
+}
+
+const invalidCursor = (detail: string) => problems.malformed([{ pointer: '/after', detail }])
