@@ -212,7 +212,7 @@ describe('the members of a user group', () => {
   })
 
   it('must belong to the organisation of the group, even for a super admin, and are hidden from others', async () => {
-    const { uid, members, member } = await inGroup()
+    const { members, member } = await inGroup()
     const root = await service.as(['ROLE_SUPER_ADMIN'])
     const stranger = await service.user({ client: root.client })
     await root.put(`${members}/${stranger.uid}`).expect(404)
@@ -227,7 +227,6 @@ describe('the members of a user group', () => {
       await elsewhere.delete(`/user-groups/${own}/users/${user}`).expect(404)
     }
     await admin.get(members).expect('x-total-count', '1')
-    expect(uid).not.toBe(own)
   })
 
   it('cannot include the caller or a user with more roles', async () => {

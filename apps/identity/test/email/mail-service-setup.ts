@@ -55,7 +55,7 @@ export function startMailService() {
       return admin
     },
     /** Starts an SMTP server, which stops after the test. */
-    async server(options: Parameters<typeof startSmtp>[0] = {}) {
+    async startServer(options: Parameters<typeof startSmtp>[0] = {}) {
       const started = await startSmtp(options)
       open.push(started)
       return started
@@ -63,11 +63,11 @@ export function startMailService() {
     /** The log lines of the sending of mails. */
     lines,
     senderDependencies,
-    post: (port: number, more: Partial<Parameters<typeof createSmtpSender>[0]> = {}) =>
+    sendMails: (port: number, more: Partial<Parameters<typeof createSmtpSender>[0]> = {}) =>
       sendQueuedMails(senderDependencies(createSmtpSender({ server: localServer(port), from: sender, ...more }))),
     invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
     mails: async () => (await admin.get('/mails').expect(200)).body,
     /** Makes all queued mails due now. */
-    due: () => sql`update mails set next_try_at = now() where state = 'QUEUED'`.execute(service.db),
+    makeMailsDue: () => sql`update mails set next_try_at = now() where state = 'QUEUED'`.execute(service.db),
   }
 }

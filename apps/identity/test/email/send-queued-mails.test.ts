@@ -10,16 +10,16 @@ import { tokenIn } from '../mailed-links.ts'
 import { localServer, sender, startMailService } from './mail-service-setup.ts'
 
 const setup = startMailService()
-const { server, lines, senderDependencies, post, invite, mails, due } = setup
+const { startServer, lines, senderDependencies, sendMails, invite, mails, makeMailsDue } = setup
 
 describe('a queued mail', () => {
   it('is delivered once with the link, to its recipient only', async () => {
-    const { received, port } = await server()
+    const { received, port } = await startServer()
     const invited = await invite()
     expect(invited).not.toHaveProperty('invitationLink')
     expect(await mails()).toMatchObject([{ state: 'QUEUED', kind: 'INVITATION', attempts: 0 }])
-    expect(await post(port)).toBe(true)
-    expect(await post(port)).toBe(false)
+    expect(await sendMails(port)).toBe(true)
+    expect(await sendMails(port)).toBe(false)
 
     expect(received).toHaveLength(1)
     const { headers, text, html, ...envelope } = received[0]!
@@ -53,12 +53,12 @@ describe('a queued mail', () => {
     await invite()
     const waits: number[] = []
     for (let tries = 0; tries < 3; tries++) {
-      await due()
-      await post(stoppedServer.port)
+      await makeMailsDue()
+      await sendMails(stoppedServer.port)
       const { rows } = await sql<{ wait: number }>`
         select extract(epoch from next_try_at - now())::float8 as wait from mails`.execute(setup.service.db)
       waits.push(rows[0]!.wait)
-      expect(await post(stoppedServer.port)).toBe(false)
+      expect(await sendMails(stoppedServer.port)).toBe(false)
     }
     for (const [tries, wait] of waits.entries()) {
       expect(wait).toBeGreaterThan(30 * 2 ** tries * 0.7)
@@ -67,9 +67,9 @@ describe('a queued mail', () => {
     expect(await mails()).toMatchObject([
       { state: 'QUEUED', attempts: 3, reason: expect.stringContaining('ECONNREFUSED') },
     ])
-    const { received, port } = await server()
-    await due()
-    await post(port)
+    const { received, port } = await startServer()
+    await makeMailsDue()
+    await sendMails(port)
     expect([received.length, (await mails())[0].state]).toEqual([1, 'SENT'])
   })
 
@@ -92,9 +92,9 @@ describe('a queued mail', () => {
     ['the content', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
     ['the message temporarily after its content', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
   ])('is retried or fails depending on what the server refuses: %s', async (_what, state, options) => {
-    const { received, port } = await server(options)
+    const { received, port } = await startServer(options)
     await invite()
-    await post(port)
+    await sendMails(port)
     expect(received).toEqual([])
     const [mail] = await mails()
     expect(mail).toMatchObject({
@@ -105,11 +105,11 @@ describe('a queued mail', () => {
 
   it('never shows its link in the reason or the log', async () => {
     let sentToken = ''
-    const { port } = await server({
+    const { port } = await startServer({
       answer: async ({ text }) => smtpRefusal(554, `refused: ${(sentToken = tokenIn(text))} in\r\nsubject: x`),
     })
     await invite()
-    await post(port)
+    await sendMails(port)
     const [{ reason }] = await mails()
     expect(reason).toContain('refused: [link] in')
     expect(reason).not.toMatch(/[\r\n]/)
@@ -118,17 +118,17 @@ describe('a queued mail', () => {
   })
 
   it('times out if the server does not answer', async () => {
-    const { port } = await server({ onConnect: () => {} })
+    const { port } = await startServer({ onConnect: () => {} })
     await invite()
-    await post(port, { timeoutMs: 500 })
+    await sendMails(port, { timeoutMs: 500 })
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringMatching(/timeout|greeting/i) }])
   })
 
   it('fails after its link has expired or after a day, and keeps the last reason', async () => {
     await invite()
-    await post(1)
+    await sendMails(1)
     await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(setup.service.db)
-    await post(1)
+    await sendMails(1)
     expect(await mails()).toMatchObject([
       { state: 'FAILED', reason: expect.stringContaining('Gave up. Last error: connect') },
     ])
@@ -176,7 +176,7 @@ describe('a queued mail', () => {
 
 describe('concurrent mail processes', () => {
   it('send each mail once', async () => {
-    const { received, port } = await server()
+    const { received, port } = await startServer()
     const many = 24
     for (let at = 0; at < many; at++) await invite()
     const pools = Array.from({ length: 4 }, () =>
@@ -193,19 +193,19 @@ describe('concurrent mail processes', () => {
   })
 
   it('resend a mail of a lost process with the same message id', async () => {
-    const { received, port } = await server()
+    const { received, port } = await startServer()
     await invite()
     const [lost] = await claimMails(setup.service.db, 1)
-    expect(await post(port)).toBe(false)
-    await due()
-    expect(await post(port)).toBe(true)
+    expect(await sendMails(port)).toBe(false)
+    await makeMailsDue()
+    expect(await sendMails(port)).toBe(true)
     expect(received.map(({ headers }) => headers['message-id'])).toEqual([`<${lost!.uid}@example.org>`])
   })
 
   it('finish the running sends when they stop', async () => {
     let resolveStarted: () => void
     const sendStarted = new Promise<void>((resolve) => (resolveStarted = resolve))
-    const { received, port } = await server({
+    const { received, port } = await startServer({
       async answer() {
         resolveStarted()
         await new Promise((resolve) => setTimeout(resolve, 700))

@@ -2,31 +2,31 @@ import { describe, expect, it } from '@jest/globals'
 import { smtpRefusal, selfSigned } from '@sluice/testing/smtp'
 import { localServer, startMailService } from './mail-service-setup.ts'
 
-const { server, post, invite, mails, due } = startMailService()
+const { startServer, sendMails, invite, mails, makeMailsDue } = startMailService()
 
 describe('the SMTP connection', () => {
   const certificate = selfSigned()
 
   it('uses STARTTLS if the server offers it, and verifies the certificate', async () => {
-    const { received, port } = await server(certificate)
+    const { received, port } = await startServer(certificate)
     await invite()
-    await post(port)
+    await sendMails(port)
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('certificate') }])
-    await due()
-    await post(port, { ca: certificate.cert })
+    await makeMailsDue()
+    await sendMails(port, { ca: certificate.cert })
     expect(received).toMatchObject([{ secure: true }])
   })
 
   it('uses TLS from the start with smtps', async () => {
-    const { received, port } = await server({ ...certificate, secure: true })
+    const { received, port } = await startServer({ ...certificate, secure: true })
     await invite()
-    await post(port, { server: localServer(port, { secure: true }), ca: certificate.cert })
+    await sendMails(port, { server: localServer(port, { secure: true }), ca: certificate.cert })
     expect(received).toMatchObject([{ secure: true }])
   })
 
   it('sends credentials only over an encrypted or local connection', async () => {
     const passwords: unknown[] = []
-    const { received, port } = await server({
+    const { received, port } = await startServer({
       allowInsecureAuth: true,
       onAuth(auth, _session, done) {
         passwords.push(auth.password)
@@ -37,14 +37,14 @@ describe('the SMTP connection', () => {
     const as = (password: string, host = '127.0.0.1') => ({ server: localServer(port, { host, user: 'us', password }) })
     await invite()
     // This address also leads to this machine, but does not count as local.
-    await post(port, as('right', '0.0.0.0'))
+    await sendMails(port, as('right', '0.0.0.0'))
     expect(passwords).toEqual([])
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('STARTTLS') }])
-    await due()
-    await post(port, as('wrong'))
+    await makeMailsDue()
+    await sendMails(port, as('wrong'))
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('wrong password') }])
-    await due()
-    await post(port, as('right'))
+    await makeMailsDue()
+    await sendMails(port, as('right'))
     expect(received).toMatchObject([{ user: 'us' }])
   })
 })

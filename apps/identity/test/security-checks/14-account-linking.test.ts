@@ -75,8 +75,8 @@ describe('a person at the provider is not linked to a user', () => {
     ['an object', { toString: 'one' }],
     ['true', true],
     ['empty', ''],
-    ['more than 255 characters', 'x'.repeat(256)],
-    ['a line break', 'one\n'],
+    ['longer than 255 characters', 'x'.repeat(256)],
+    ['text with a line break', 'one\n'],
   ])('by a mapping claim that is %s', async (_what, value) => {
     const { client, code } = await createClientAt(service, provider.issuer, { mappingClaim: 'employee' })
     await createSsoUser(service, { client, ssoId: 'one' })
