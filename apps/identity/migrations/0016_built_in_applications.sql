@@ -11,9 +11,9 @@ begin
 end $$;
 
 alter table sso_client_configs alter column client drop not null;
--- A registered application can have none of these ids, and no other application can be without a client.
+-- A registered application can have none of these ids, nor that of the sign-in itself. No other application can be without a client.
 alter table sso_client_configs add constraint sso_client_configs_built_in_check
-  check ((client is null) = (sso_client_id in ('console', 'cli')));
+  check ((client is null) = (sso_client_id in ('console', 'cli')) and sso_client_id <> 'first-party');
 
 insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, client_name, redirect_uris, scopes, grant_types)
 values

@@ -82,6 +82,7 @@ describe('the id of a built-in application', () => {
     const { id } = registered.application
     for (const change of [
       sql`update sso_client_configs set sso_client_id = 'console' where uid = ${id}`,
+      sql`update sso_client_configs set sso_client_id = 'first-party' where uid = ${id}`,
       sql`update sso_client_configs set client = null where uid = ${id}`,
       sql`update sso_client_configs set client = ${admin.client} where sso_client_id = 'console'`,
       sql`insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, client_name, redirect_uris, scopes, grant_types)
