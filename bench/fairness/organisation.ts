@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { serviceClient } from '@sluice/client'
+import { serviceClient, signIn } from '@sluice/client'
 import { identityOperations } from '@sluice/contracts'
-import { signIn } from '../../infra/demo/session.ts'
 import type { Installation } from '../load/installation.ts'
 
 const { auth, clients, users } = identityOperations
@@ -59,7 +58,7 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
 
 export async function signInOrganisation(login: OrganisationLogin): Promise<Organisation> {
   const { identityUrl, pipelineUrl, username, schema } = login
-  const session = await signIn(identityUrl, username, password)
+  const session = await signIn({ identityUrl, username, password })
   const call: Organisation['call'] = async (method, path, init = {}) => {
     const headers = { authorization: `Bearer ${await session.token()}`, ...(init.headers as Record<string, string>) }
     const response = await fetch(`${pipelineUrl}/api/v1${path}`, { ...init, method, headers })
@@ -67,7 +66,7 @@ export async function signInOrganisation(login: OrganisationLogin): Promise<Orga
     const isJson = response.headers.get('content-type')?.includes('json')
     return { status: response.status, body: isJson && text ? JSON.parse(text) : text }
   }
-  return { login, schema, call, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
+  return { login, schema, call, [Symbol.asyncDispose]: () => session.signOut() }
 }
 
 export const json = (body: unknown): RequestInit => ({

@@ -1,10 +1,9 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ServiceClient, serviceClient } from '@sluice/client'
+import { type ServiceClient, serviceClient, signIn } from '@sluice/client'
 import { pipelineOperations, type Schema } from '@sluice/contracts'
 import { findOrCreateSchema } from '../../infra/demo/find-or-create.ts'
-import { signIn } from '../../infra/demo/session.ts'
 import { bringUp } from '../../infra/local/start-installation.ts'
 import { prepareDatabases } from '../../infra/local/databases.ts'
 import { programEnvironment } from '../../infra/local/environment.ts'
@@ -66,7 +65,8 @@ export async function startInstallation(): Promise<Installation> {
   // The second start uses the compile cache, as the images do.
   await stop()
   await startServices()
-  const session = started.use(await signIn(`http://127.0.0.1:${IDENTITY_PORT}`, 'admin', password))
+  const session = await signIn({ identityUrl: `http://127.0.0.1:${IDENTITY_PORT}`, username: 'admin', password })
+  started.defer(() => session.signOut())
   const pipelineUrl = `http://127.0.0.1:${PIPELINE_PORT}`
   const token = () => session.token()
   const pipeline = serviceClient({ baseUrl: pipelineUrl, token, timeout: 60_000 })

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SecondFactorRequired, type Session, signIn, type SignIn } from '@sluice/client'
 import pc from 'picocolors'
 import { state } from '../paths.ts'
 import { Refusal } from '../user-error.ts'
@@ -14,7 +15,6 @@ import { watchLoad } from './watch-load.ts'
 import { rowsText, secondsText } from './format-units.ts'
 import { progress, type ProgressView } from './progress.ts'
 import { report } from './load-report.ts'
-import { signIn } from './session.ts'
 import { csvFile } from './upload-file.ts'
 
 /**
@@ -28,6 +28,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 process.stdout.on('error', () => process.exit())
 
 const { stdout } = process
+const isTerminal = process.stdin.isTTY && stdout.isTTY
 const colors = pc.createColors(stdout.isTTY && pc.isColorSupported)
 const view = progress(stdout)
 
@@ -37,9 +38,10 @@ async function demo(given: DemoArguments): Promise<void> {
   const installation = await findInstallation(process.env, state)
   const { identityUrl, pipelineUrl, username } = installation
   const password = installation.password ?? (await passwordFromTerminal(installation, signal))
-  await using session = await signIn(identityUrl, username, password).catch((error: unknown) => {
+  const session = await signInWithCode({ identityUrl, username, password }, signal).catch((error: unknown) => {
     throw explainSignIn(error, installation)
   })
+  await using _session = { [Symbol.asyncDispose]: () => session.signOut().catch(() => {}) }
   view.say(`  Signed in at ${identityUrl} as ${colors.bold(username)}`)
 
   await using file = given.file === undefined ? await madeFile(given.rows, signal) : undefined
@@ -60,8 +62,20 @@ async function demo(given: DemoArguments): Promise<void> {
 
 const succeeded = ({ run: { status } }: LoadedCsv) => status === 'OK' || status === 'WARNING'
 
+/** Signs in, with a code from the terminal if the user has a second factor. */
+async function signInWithCode(user: SignIn, signal: AbortSignal): Promise<Session> {
+  try {
+    return await signIn(user)
+  } catch (error) {
+    if (!(error instanceof SecondFactorRequired)) throw error
+    if (!isTerminal)
+      throw new Refusal(`${user.username} has a second factor: start the demo in a terminal, where you can enter its code.`)
+    return await error.confirm(await promptPassword(`  Code of the second factor of ${user.username}: `, signal))
+  }
+}
+
 async function passwordFromTerminal({ username, identityUrl }: Installation, signal: AbortSignal): Promise<string> {
-  if (!process.stdin.isTTY || !stdout.isTTY)
+  if (!isTerminal)
     throw new Refusal(
       `The password of ${username} is not known here: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`,
     )

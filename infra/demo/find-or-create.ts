@@ -1,7 +1,5 @@
-import type { ServiceClient } from '@sluice/client'
-import { pipelineOperations, type DataPipeline, type Schema } from '@sluice/contracts'
-
-const { schemas, dataPipelines } = pipelineOperations
+import { items, type ServiceClient } from '@sluice/client'
+import { dataPipelines, type DataPipeline, type Schema, schemas } from '@sluice/client/pipeline'
 
 /** Returns the schema with that name. Creates it if it does not exist. */
 export async function findOrCreateSchema(pipeline: ServiceClient, name: string): Promise<Schema> {
@@ -16,9 +14,8 @@ export async function findOrCreatePipeline(
   name: string,
   schema: Schema,
 ): Promise<DataPipeline> {
-  const named = await pipeline.call(dataPipelines.list, { query: { filter: [`name:eq:${name}`], pageSize: 100 } })
-  const found = named.find(({ dataWarehouseTarget }) => dataWarehouseTarget.schema.id === schema.id)
-  if (found) return found
+  for await (const found of items(pipeline, dataPipelines.list, { query: { filter: [`name:eq:${name}`] } }))
+    if (found.dataWarehouseTarget.schema.id === schema.id) return found
   return pipeline.call(dataPipelines.create, {
     body: {
       name,

@@ -1,7 +1,7 @@
 import { basename, extname } from 'node:path'
 import { serviceClient, type ServiceClient } from '@sluice/client'
 import {
-  pipelineOperations,
+  dataPipelines,
   type DataPipeline,
   type QueryResult,
   type RejectedRow,
@@ -9,7 +9,7 @@ import {
   type Schema,
   type Table,
   type UploadedFile,
-} from '@sluice/contracts'
+} from '@sluice/client/pipeline'
 import { findOrCreatePipeline, findOrCreateSchema } from './find-or-create.ts'
 import { runToTheEnd } from './run-and-wait.ts'
 import { csvFile, uploadFile } from './upload-file.ts'
@@ -36,7 +36,7 @@ export interface CsvLoad {
 
 export interface LoadWatch {
   uploading?(sent: number, size: number): void
-  /** Called with the run after each poll. */
+  /** Called with the run after each progress, and every second. */
   running?(run: Run): void
 }
 
@@ -55,8 +55,6 @@ export interface LoadedCsv {
   timing: { upload: number; queued: number; load: number }
 }
 
-const { dataPipelines } = pipelineOperations
-
 /**
  * Creates or finds a schema and a CSV_UPLOAD pipeline, uploads the file as a stream, runs the pipeline and reads the
  * table. Rejects with Refusal (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is a
@@ -65,11 +63,7 @@ const { dataPipelines } = pipelineOperations
 export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const { file: path, watch = {}, signal, firstRows = 5 } = load
   const source = await csvFile(path, load.fileName ?? basename(path))
-  const service = serviceClient({
-    baseUrl: load.pipelineUrl,
-    token: load.token,
-    timeout: 15_000,
-  })
+  const service = serviceClient({ baseUrl: load.pipelineUrl, token: load.token })
   const schema = await findOrCreateSchema(service, load.schema ?? 'demo')
   const pipeline = await findOrCreatePipeline(service, load.name ?? basename(path, extname(path)), schema)
 

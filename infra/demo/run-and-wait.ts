@@ -1,10 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { ServiceUnavailable, type ServiceClient } from '@sluice/client'
-import { pipelineOperations, type Run, type UploadedFile } from '@sluice/contracts'
+import { followRun, type ServiceClient } from '@sluice/client'
+import { dataPipelines, type Run, type UploadedFile } from '@sluice/client/pipeline'
 
-const { dataPipelines } = pipelineOperations
-/** Milliseconds that the service may be unavailable: a restart, not an outage. */
-const unavailableMs = 60_000
+/** Milliseconds between two calls of `seen` without progress. */
+const repeatMs = 1_000
 
 interface Following {
   seen: (run: Run) => void
@@ -23,29 +21,23 @@ export async function runToTheEnd(
 ): Promise<Run> {
   for (;;) {
     const envelope = await pipeline.call(dataPipelines.run, { params: { uid }, body: {} })
-    const run = await followRun(pipeline, uid, String(envelope.data?.['taskId']), following)
+    const run = await waitForRun(pipeline, uid, String(envelope.data?.['taskId']), following)
     if (Date.parse(run.created) >= Date.parse(uploaded)) return run
   }
 }
 
-async function followRun(pipeline: ServiceClient, uid: string, taskId: string, { seen, signal }: Following) {
-  let answered = performance.now()
-  for (let wait = 50; ; wait = Math.min(wait * 1.3, 500)) {
-    try {
-      const run = await findRun(pipeline, uid, taskId)
-      answered = performance.now()
+async function waitForRun(pipeline: ServiceClient, uid: string, taskId: string, { seen, signal }: Following) {
+  let run: Run | undefined
+  const timer = setInterval(() => run && seen(run), repeatMs)
+  try {
+    for await (const { event, data } of followRun(pipeline, { uid, taskId, signal })) {
+      if (event !== 'run') continue
+      run = data
       seen(run)
-      if (run.finished) return run
-    } catch (error) {
-      if (!(error instanceof ServiceUnavailable) || performance.now() - answered > unavailableMs) throw error
     }
-    await pause(wait, undefined, { signal })
+  } finally {
+    clearInterval(timer)
   }
-}
-
-async function findRun(pipeline: ServiceClient, uid: string, taskId: string): Promise<Run> {
-  const runs = await pipeline.call(dataPipelines.runs, { params: { uid }, query: { pageSize: 50 } })
-  const run = runs.find((run) => run.taskId === taskId)
-  if (!run) throw new Error(`Run ${taskId} of pipeline ${uid} is not among its latest runs.`)
+  if (!run) throw new Error(`The stream of run ${taskId} of pipeline ${uid} ended without the run.`)
   return run
 }

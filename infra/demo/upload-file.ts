@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
-import type { ServiceClient } from '@sluice/client'
-import { pipelineOperations, type UploadedFile } from '@sluice/contracts'
+import { upload, type ServiceClient } from '@sluice/client'
+import { dataPipelines, type UploadedFile } from '@sluice/client/pipeline'
 import { Refusal } from '../user-error.ts'
 
 export interface CsvFile {
@@ -35,19 +35,12 @@ export async function uploadFile(
   { sent, signal }: { sent: (bytes: number) => void; signal?: AbortSignal | undefined },
 ): Promise<UploadedFile> {
   await using handle = await open(path)
-  async function* counted() {
-    let bytes = 0
-    for await (const chunk of handle.createReadStream({ end: size - 1, highWaterMark: 256 * 1024, autoClose: false })) {
-      yield chunk as Uint8Array
-      bytes += chunk.length
-      sent(bytes)
-    }
-  }
-  return await pipeline.upload(pipelineOperations.dataPipelines.upload, {
+  return await upload(pipeline, dataPipelines.upload, {
     params: { uid },
     query: { name: name.slice(-255) },
-    body: counted(),
-    length: size,
-    ...(signal && { signal }),
+    body: handle.createReadStream({ end: size - 1, highWaterMark: 256 * 1024, autoClose: false }),
+    size,
+    onProgress: sent,
+    signal,
   })
 }

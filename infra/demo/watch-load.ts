@@ -1,4 +1,4 @@
-import type { Run } from '@sluice/contracts'
+import type { Run } from '@sluice/client/pipeline'
 import type { LoadWatch } from './load-csv.ts'
 import { byteRate, bytesText, rowRate, rowsText } from './format-units.ts'
 import type { ProgressView } from './progress.ts'

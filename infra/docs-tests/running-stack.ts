@@ -20,8 +20,11 @@ export interface RunningStack extends AsyncDisposable {
 /** Milliseconds; the services' own time-outs are shorter and say more. */
 const startTimeoutMs = 60_000
 
-/** Starts PostgreSQL, both services and the worker as `npm start` does. Rejects with what the start said. */
-export const startStack = async (): Promise<RunningStack> => {
+/**
+ * Starts PostgreSQL, both services and the worker as `npm start` does, with these further environment variables. Rejects
+ * with what the start said.
+ */
+export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningStack> => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-tour-'))
   const state = join(folder, 'state')
   const password = 'Only for the tour, and $o it is long'
@@ -38,6 +41,7 @@ export const startStack = async (): Promise<RunningStack> => {
     IDENTITY_PORT: String(identity),
     PIPELINE_PORT: String(pipeline),
     WORKER_PORT: String(await freePort(pipeline + 1)),
+    ...more,
   }
   // A test run that is killed cannot stop what it started: it ends by itself.
   const leave = join(root, 'infra/local/stop-with-parent.ts')

@@ -2,12 +2,12 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Session, signIn } from '@sluice/client'
 import type { Column } from '@sluice/contracts'
 import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
-import { signIn, type Session } from '../demo/session.ts'
 import { root } from '../paths.ts'
 import { type Block, blocksOf, marked, outputsOf, type Placement, scriptOf } from './read-shell-blocks.ts'
 import { pathOfTerminal, runProgram } from './run-program.ts'
@@ -18,10 +18,10 @@ let session: Session
 
 beforeAll(async () => {
   stack = await startStack()
-  session = await signIn(stack.identityUrl, 'admin', stack.password)
+  session = await signIn({ identityUrl: stack.identityUrl, username: 'admin', password: stack.password })
 })
 afterAll(async () => {
-  await session?.[Symbol.asyncDispose]()
+  await session?.signOut()
   await stack?.[Symbol.asyncDispose]()
 })
 

@@ -5,14 +5,15 @@ import { root } from '../paths.ts'
 import { Refusal, refuse } from '../user-error.ts'
 import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
 import { type Artefact, databaseTypesOf, lockFile, openapiOf, scanner } from './artefacts.ts'
+import { clientModules } from './client-modules.ts'
 import { conformancePage } from './conformance-page.ts'
 import { problemsPage } from './problems-page.ts'
 import { rolesPage } from './roles-page.ts'
 import { searchPage } from './search-page.ts'
 
 /**
- * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the pages of
- * problems, roles, search properties and conformance, the compiled scanner, and the platforms of the lock file. With
+ * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the operations
+ * and types of packages/client, the pages of problems, roles, search properties and conformance, the compiled scanner, and the platforms of the lock file. With
  * `--check` it writes nothing, names the files that differ, and exits with 1.
  */
 
@@ -27,6 +28,7 @@ const artefacts = async (): Promise<Artefact[]> => {
     Promise.try(rolesPage),
     Promise.try(searchPage),
     Promise.try(conformancePage),
+    ...clientModules().map((module) => Promise.resolve(module)),
     ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
   ])
   // PostgreSQL must keep running until all of them have ended, also if one failed.

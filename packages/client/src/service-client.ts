@@ -1,125 +1,275 @@
-import { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
-import type { PathParameters, OperationSignature } from '@sluice/contracts'
-import { ServiceUnavailable } from './errors.ts'
-import { type HttpRequest, type UploadBody, bodyOf, sendRequest } from './http-exchange.ts'
+import { BodySourceError, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './errors.ts'
+import type { CallInput, Operation, OptionalInput, UntypedInput } from './operation.ts'
 
-export { RemoteProblem, ServiceUnavailable } from './errors.ts'
+/** Sends a request and returns its response, as the global `fetch` does. */
+export type Transport = (url: URL, init: RequestInit) => Promise<Response>
+
+/**
+ * Returns the access token of a request, or undefined to send none. After a service has rejected a token, it is called
+ * with that token and may return another one, with which the request is repeated.
+ */
+export type TokenSource = (rejected?: string) => string | undefined | Promise<string | undefined>
 
 interface ServiceClientOptions {
-  /** Base address without `/api/v1`, such as `http://identity:3001`. */
+  /** Address of the service without `/api/v1`, such as `https://data.example.org`. */
   baseUrl: string
-  /** Returns the token of a request. Called once per request; for undefined, no token is sent. */
-  token: () => string | undefined | Promise<string | undefined>
-  /** Headers of every call, such as the current request id. */
+  /** An API token, or the `token` of a session. Without it, the client is anonymous. */
+  token?: string | TokenSource
+  /** Headers of every request. */
   headers?: () => Record<string, string>
-  /** Milliseconds for each attempt, from connecting to the last byte of the response. Uploads have no limit. Default: 3,000. */
+  /** Milliseconds for each attempt, to the last byte of the response. Uploads have no limit. Default: 30,000. */
   timeout?: number
 }
 
-interface UntypedInput extends CallOptions {
-  params?: unknown
-  query?: unknown
-  body?: unknown
-  length?: number
+/** A response with its status and headers, such as `etag` and `x-total-count`. */
+export interface ServiceResponse<Result> {
+  status: number
+  headers: Headers
+  body: Result
+}
+
+interface SendOptions {
+  transport?: Transport
+  /** Whether the request can be sent again with another token. Default: true. */
+  replay?: boolean
 }
 
 /**
- * Calls a service by its operations' signatures. Every method throws `RemoteProblem` for a problem response,
- * `ServiceUnavailable` without a usable response, and the signal's reason if the signal aborted the call.
+ * A client of one service. Every method throws `RemoteProblem` if the service refuses the request, `ServiceUnavailable`
+ * without a usable response, and the signal's reason if the signal aborted the request. A read is repeated once if the
+ * service is unreachable or overloaded.
  */
 export interface ServiceClient {
-  /** Retries a read once if the service is unreachable or overloaded. */
-  call<Path extends string, Query, Body, Response>(
-    signature: OperationSignature<Path, Query, Body, Response>,
+  /** Returns the body of the response; undefined for an operation without one. */
+  call<Path extends string, Query, Body, Result>(
+    operation: Operation<Path, Query, Body, Result>,
+    ...input: OptionalInput<CallInput<Path, Query, Body>>
+  ): Promise<Result>
+  /** Returns the body with status and headers. */
+  request<Path extends string, Query, Body, Result>(
+    operation: Operation<Path, Query, Body, Result>,
+    ...input: OptionalInput<CallInput<Path, Query, Body>>
+  ): Promise<ServiceResponse<Result>>
+  /** Returns the response as soon as its headers have arrived, for files and streams. */
+  fetch<Path extends string, Query, Body>(
+    operation: Operation<Path, Query, Body>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Response>
-  /** Streams a file. Not retried; ends only with the connection or the signal. Always consumes or destroys the stream. */
-  upload<Path extends string, Query, Body, Response>(
-    signature: OperationSignature<Path, Query, Body, Response>,
-    input: UploadInput<Path, Query>,
-  ): Promise<Response>
+  /** Sends the request with another transport, which adds its own body. */
+  send<Result>(operation: Operation, input: UntypedInput, options?: SendOptions): Promise<ServiceResponse<Result>>
 }
 
+export const formType = 'multipart/form-data'
+const defaultTimeoutMs = 30_000
 const retryDelayMs = 200
 
-/** Creates a client. It connects at the first call; the process shares its keep-alive connections. */
+/** Creates a client. Its first request connects to the service. */
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
-  const { baseUrl, timeout = 3_000 } = options
+  const { baseUrl, token, timeout = defaultTimeoutMs } = options
+  const findToken: TokenSource = typeof token === 'function' ? token : () => token
 
-  async function request(signature: OperationSignature, input: UntypedInput, body: HttpRequest['body']) {
-    const { signal, params, query } = input
-    const httpRequest = {
-      url: addressOf(baseUrl, signature, params as Record<string, string>, query as object),
-      method: signature.method.toUpperCase(),
-      headers: await headersOf(signature, input, options),
-      ...(body !== undefined && { body }),
+  async function exchange<T>(
+    operation: Operation,
+    input: UntypedInput,
+    read: (response: Response) => Promise<T> | T,
+    { transport = fetchWith, replay = true }: SendOptions = {},
+  ): Promise<T> {
+    const url = addressOf(baseUrl, operation, input)
+    const attempt = (bearer: string | undefined) => {
+      const init = requestInit(operation, input, { ...options.headers?.(), ...authorization(bearer) })
+      const limits = { timeout: operation.upload ? undefined : timeout, signal: input.signal }
+      return attemptExchange(() => operationName(operation), url, init, limits, transport, read)
     }
-    const send = () => sendRequest(httpRequest, signature.upload ? undefined : AbortSignal.timeout(timeout), signal)
+    const bearer = await findToken()
     try {
-      return await send()
+      return await attempt(bearer)
     } catch (error) {
-      if (signature.effect !== 'read' || !isRetryable(error)) throw error
-      await delay(retryDelayMs, undefined, { signal }).catch(() => signal?.throwIfAborted())
-      return send()
+      if (replay && bearer !== undefined && isTokenRejected(error)) {
+        const renewed = await findToken(bearer)
+        if (renewed !== undefined && renewed !== bearer) return attempt(renewed)
+      }
+      if (!isRead(operation) || !isOutage(error)) throw error
+      await pause(retryDelayMs, input.signal)
+      return attempt(bearer)
     }
   }
+
+  const request = (operation: Operation, input: UntypedInput, send?: SendOptions) =>
+    exchange(operation, input, (response) => readResponse(operation, response), send)
 
   return {
-    async call(signature, ...[input = {}]) {
-      const { body } = input as UntypedInput
-      return bodyOf(signature, await request(signature, input, body === undefined ? undefined : JSON.stringify(body)))
-    },
-    async upload(signature, input) {
-      const { body } = input
-      // A file that cannot be opened would end the process if its stream had no listener. Its reader gets the error, too.
-      if (body instanceof Readable) body.on('error', () => {})
-      try {
-        return bodyOf(signature, await request(signature, input, body))
-      } finally {
-        await discardBody(body)
-      }
-    },
+    call: async (operation, ...[input = {}]) => (await request(operation, input)).body,
+    request: (operation, ...[input = {}]) => request(operation, input),
+    fetch: (operation, ...[input = {}]) => exchange(operation, input, (response) => response),
+    send: request,
   }
 }
 
-/**
- * Returns whether a request can be repeated. A request that timed out is not repeated, because another request would
- * make a slow service slower.
- */
-const isRetryable = (error: unknown): boolean =>
+/** Whether the service was not reachable, or did nothing because of overload. A slow service would only become slower. */
+export const isOutage = (error: unknown): boolean =>
   error instanceof ServiceUnavailable && (error.reason === 'unreachable' || error.reason === 'overloaded')
 
-async function headersOf(
-  { upload, response }: OperationSignature,
-  { body, length }: UntypedInput,
-  { token, headers }: ServiceClientOptions,
-): Promise<Headers> {
-  const bearer = await token()
-  const all = new Headers(headers?.())
-  if (response) all.set('accept', 'application/json, application/problem+json')
-  if (bearer !== undefined) all.set('authorization', `Bearer ${bearer}`)
-  if (upload) all.set('content-type', upload)
-  else if (body !== undefined) all.set('content-type', 'application/json')
-  if (length !== undefined) all.set('content-length', String(length))
-  return all
+const isTokenRejected = (error: unknown): boolean =>
+  error instanceof RemoteProblem && error.status === 401 && error.code === 'unauthenticated'
+
+const isRead = ({ method, effect }: Operation): boolean => (effect ?? (method === 'get' ? 'read' : 'write')) === 'read'
+
+const operationName = ({ method, path }: Operation): string => `${method.toUpperCase()} ${path}`
+
+const fetchWith: Transport = (url, init) => fetch(url, init)
+
+/** Resolves after the time. Rejects with the reason of the signal if it aborts first. */
+export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, milliseconds)
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
 }
 
-async function discardBody(body: UploadBody): Promise<void> {
-  if (body instanceof Readable) body.destroy()
-  else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
+interface AttemptLimits {
+  timeout: number | undefined
+  signal: AbortSignal | undefined
 }
 
-/** Returns the URL of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
-function addressOf(
-  baseUrl: string,
-  { id, path }: OperationSignature,
-  params: Record<string, string> = {},
-  query: object = {},
-): URL {
-  const filled = path.replaceAll(/:(\w+)/g, (_all, name: string) => encodePathSegment(id, name, params[name]))
-  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${filled}`)
-  for (const [name, value] of Object.entries(query)) {
+/** Sends the request once, and reads its response within the timeout. */
+async function attemptExchange<T>(
+  name: () => string,
+  url: URL,
+  init: RequestInit,
+  { timeout, signal }: AttemptLimits,
+  transport: Transport,
+  read: (response: Response) => Promise<T> | T,
+): Promise<T> {
+  const late = new AbortController()
+  const timer = timeout === undefined ? undefined : setTimeout(() => late.abort(), timeout)
+  try {
+    const response = await transport(url, { ...init, signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal })
+    if (!response.ok) throw await refusalOf(name(), response)
+    return await read(response)
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    if (error instanceof BodySourceError) throw error.cause
+    if (error instanceof RemoteProblem || error instanceof ServiceUnavailable) throw error
+    if (late.signal.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not respond in time.`)
+    throw new ServiceUnavailable('unreachable', unreachableMessage(url, error), { cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The address of the page in a browser. */
+const page = (globalThis as { location?: { href: string; origin: string } }).location
+
+/** Browsers hide the reason from pages, and the most frequent one is a missing permission for the page. */
+function unreachableMessage({ origin }: URL, error: unknown): string {
+  const isCrossOrigin = page !== undefined && page.origin !== origin
+  const advice = isCrossOrigin ? ` If the service runs, add ${page.origin} to its setting CORS_ORIGINS.` : ''
+  return `${origin} cannot be reached: ${innermostMessage(error)}.${advice}`
+}
+
+/** Returns the innermost cause, because Node's fetch only reports "fetch failed". */
+function innermostMessage(error: unknown): string {
+  let inner = error as Error & { code?: string; errors?: (Error & { code?: string })[] }
+  while (inner.cause) inner = inner.cause as typeof inner
+  const { message, code } = inner.errors?.[0] ?? inner
+  return message || code || String(error)
+}
+
+/** Returns the error for a response that is not a success. */
+async function refusalOf(name: string, response: Response): Promise<Error> {
+  const { status, headers } = response
+  if (status < 400) {
+    await response.body?.cancel()
+    return malformedResponse(name, status === 0 ? 'a redirect' : `status ${status}`)
+  }
+  const problem = parseProblem(headers, await response.text())
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  const retryAfter = Number.isNaN(seconds) ? undefined : seconds
+  return status >= 502 && status <= 504
+    ? new ServiceUnavailable('overloaded', problem?.detail ?? `${name} has status ${status}.`, { problem, retryAfter })
+    : new RemoteProblem(problem ?? undocumentedProblem(name, status), retryAfter)
+}
+
+function parseProblem(headers: Headers, text: string): ProblemDocument | undefined {
+  if (!isMediaType(headers, 'application/problem+json')) return undefined
+  try {
+    const problem = JSON.parse(text) as ProblemDocument
+    return typeof problem.status === 'number' && typeof problem.title === 'string' ? problem : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the problem for a response that is not a problem of the service, usually because a proxy rejected the request. */
+const undocumentedProblem = (name: string, status: number): ProblemDocument => ({
+  type: `urn:problem:http-${status}`,
+  title: `${name} was refused.`,
+  status,
+  detail: `The response to ${name} has status ${status} and no problem document. A proxy may have rejected the request.`,
+  code: `http-${status}`,
+})
+
+async function readResponse(operation: Operation, response: Response): Promise<ServiceResponse<any>> {
+  const { status, headers } = response
+  const text = await response.text()
+  return { status, headers, body: status === 204 ? undefined : parseBody(operationName(operation), headers, text) }
+}
+
+function parseBody(name: string, headers: Headers, text: string): unknown {
+  if (!isMediaType(headers, 'application/json'))
+    throw malformedResponse(name, `${headers.get('content-type') ?? 'no media type'} instead of JSON`)
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw malformedResponse(name, 'the body is not JSON', cause)
+  }
+}
+
+const isMediaType = (headers: Headers, type: string): boolean =>
+  headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() === type
+
+export const malformedResponse = (name: string, what: string, cause?: unknown): ServiceUnavailable =>
+  new ServiceUnavailable('malformed-answer', `The response to ${name} is not one of this version of Sluice: ${what}.`, {
+    cause,
+  })
+
+const authorization = (bearer: string | undefined): Record<string, string> =>
+  bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+
+function requestInit(
+  { method, events, upload }: Operation,
+  { body, headers }: UntypedInput,
+  common: Record<string, string>,
+): RequestInit {
+  // The runtime sets the media type of a form, which contains the separator of its parts.
+  const type = upload ?? (body === undefined ? '' : 'application/json')
+  const all = new Headers({ accept: `${events ? 'text/event-stream' : 'application/json'}, application/problem+json` })
+  if (type && type !== formType) all.set('content-type', type)
+  for (const [name, value] of Object.entries({ ...common, ...headers })) all.set(name, value)
+  return {
+    method: method.toUpperCase(),
+    headers: all,
+    // A service never redirects, and following a redirect would send the token to an unknown host.
+    redirect: 'manual',
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }
+}
+
+/** Returns the address of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
+function addressOf(baseUrl: string, operation: Operation, { params = {}, query = {} }: UntypedInput): URL {
+  const filled = operation.path.replaceAll(/:(\w+)/g, (_all, name: string) =>
+    encodePathSegment(operation, name, (params as Record<string, string>)[name]),
+  )
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${filled}`, page?.href)
+  for (const [name, value] of Object.entries(query as object)) {
     for (const one of Array.isArray(value) ? value : [value]) {
       if (one !== undefined && one !== null) url.searchParams.append(name, String(one))
     }
@@ -128,40 +278,10 @@ function addressOf(
 }
 
 /** Returns a value as a percent-encoded path segment. Throws for `.` and `..`, because URLs resolve them even if they are encoded as `%2e%2e`. */
-function encodePathSegment(id: string, name: string, value: string | undefined): string {
+function encodePathSegment(operation: Operation, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
-    throw new TypeError(`${id} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`)
+    throw new TypeError(
+      `${operationName(operation)} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`,
+    )
   return encodeURIComponent(value)
 }
-
-interface CallOptions {
-  signal?: AbortSignal
-}
-
-type InputField<Name extends string, T> = undefined extends T
-  ? { [K in Name]?: undefined }
-  : {} extends T
-    ? { [K in Name]?: T }
-    : { [K in Name]: T }
-
-type PathInput<Path extends string> = InputField<
-  'params',
-  keyof PathParameters<Path> extends never ? {} : PathParameters<Path>
->
-
-type CallInput<Path extends string, Query, Body> = PathInput<Path> &
-  InputField<'query', Query> &
-  // The service distinguishes `{}` from an absent body.
-  (undefined extends Body ? { body?: undefined } : { body: Body }) &
-  CallOptions
-
-/** The input is optional if all of its fields are optional. */
-type OptionalInput<Input> = {} extends Input ? [input?: Input] : [input: Input]
-
-type UploadInput<Path extends string, Query> = PathInput<Path> &
-  InputField<'query', Query> &
-  CallOptions & {
-    body: UploadBody
-    /** The size in bytes, if known. With it, the service can reject an upload that is too large before it reads the upload. */
-    length?: number
-  }

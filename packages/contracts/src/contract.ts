@@ -1,9 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 
-declare const phantomType: unique symbol
-
-/** A JSON Schema with the TypeScript type of its valid values. */
-export type Contract<T> = object & { readonly [phantomType]?: T }
+/** A JSON Schema with the TypeScript type of its valid values. No value has the property `~typeOf`. */
+export type Contract<T> = object & { readonly '~typeOf'?: T }
 
 export type TypeOf<C> = C extends Contract<infer T> ? T : never
 

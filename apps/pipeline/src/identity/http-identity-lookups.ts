@@ -1,6 +1,13 @@
 import { RemoteProblem, serviceClient } from '@sluice/client'
-import { hasRole, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
+import {
+  hasRole,
+  identityOperations,
+  type Credential,
+  type OperationSignature,
+  type PrincipalState,
+} from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
+import { checkResponse } from './check-response.ts'
 import { batchLookups, lookupCache } from './lookup-cache.ts'
 import type { IdentityLookups } from './identity-lookups.ts'
 
@@ -8,6 +15,7 @@ const { lookups } = identityOperations
 
 /** Maximum number of ids in one request. */
 const maxBatchSize = 1_000
+const timeoutMs = 3_000
 
 /**
  * Creates lookups that query the identity service over HTTP. They cache principals for five seconds, clients for ten and names for a
@@ -20,20 +28,27 @@ export function identityLookups({
   IDENTITY_URL: string
   SERVICE_SECRET: string
 }): IdentityLookups {
-  const identity = serviceClient({ baseUrl: IDENTITY_URL, token: () => SERVICE_SECRET, headers: scopeHeaders })
+  const identity = serviceClient({
+    baseUrl: IDENTITY_URL,
+    token: SERVICE_SECRET,
+    headers: scopeHeaders,
+    timeout: timeoutMs,
+  })
+  const call = async <Body, Result>(signature: OperationSignature<string, any, Body, Result>, body: Body) =>
+    checkResponse(signature, (await identity.send(signature, { body })).body)
 
   const principal = lookupCache(readPrincipal, {
     ttl: 5_000,
     max: 10_000,
     isCacheable: (principal) => !canSwitchClient(principal),
   })
-  const user = cachedById((body) => identity.call(lookups.users, { body }), { ttl: 60_000, max: 50_000 })
-  const userGroup = cachedById((body) => identity.call(lookups.userGroups, { body }), { ttl: 60_000, max: 10_000 })
-  const client = cachedById((body) => identity.call(lookups.clients, { body }), { ttl: 10_000, max: 10_000 })
+  const user = cachedById((body) => call(lookups.users, body), { ttl: 60_000, max: 50_000 })
+  const userGroup = cachedById((body) => call(lookups.userGroups, body), { ttl: 60_000, max: 10_000 })
+  const client = cachedById((body) => call(lookups.clients, body), { ttl: 10_000, max: 10_000 })
 
   async function readPrincipal(key: string): Promise<PrincipalState | undefined> {
     try {
-      return await identity.call(lookups.standing, { body: JSON.parse(key) as Credential })
+      return await call(lookups.standing, JSON.parse(key) as Credential)
     } catch (error) {
       if (error instanceof RemoteProblem && error.status === 404) return undefined
       throw error
@@ -50,9 +65,9 @@ export function identityLookups({
     clients: (uids) => findAll(uids, client),
     async letPublish(uids) {
       if (uids.length > 0)
-        await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, maxBatchSize) } })
+        await call(lookups.datasetPublishers, { ids: uids.slice(0, maxBatchSize) })
     },
-    deletedClients: (uids) => readBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
+    deletedClients: (uids) => readBatches(uids, (body) => call(lookups.deletedClients, body)),
   }
 }
 

@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path'
 /** Which workspace packages a workspace may name. */
 const packages: Record<string, string[]> = {
   'packages/contracts': [],
-  'packages/client': ['contracts'],
+  'packages/client': [],
   'packages/process': [],
   'packages/database': ['contracts', 'process'],
   'packages/http-client': ['process'],

@@ -116,7 +116,7 @@ export const csvOptions = Type.Optional(CsvOptions)
 export const csvOptionsInQuery = csvOptionFields
 
 /** Returns the schema of a detected option with its confidence, which is 1 for a given option. */
-const guessOf = <Value extends TSchema>(value: Value, more: TProperties = {}) =>
+const guessOf = <Value extends TSchema, More extends TProperties = {}>(value: Value, more: More = {} as More) =>
   Type.Object(
     { value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more },
     noUnknownFields,

@@ -1,0 +1,224 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { serviceClient, signIn } from '@sluice/client'
+import { schemas } from '@sluice/client/pipeline'
+import { build } from 'esbuild'
+import { until } from '@sluice/testing/wait-until'
+import type { Browser, ElementHandle } from 'puppeteer-core'
+import { describeInBrowser, startBrowser, visit } from '../../apps/identity/test/pages/browser.ts'
+import { writeHealthData } from '../demo/health-data.ts'
+import { runProgram } from '../docs-tests/run-program.ts'
+import { type RunningStack, startStack } from '../docs-tests/running-stack.ts'
+import { root } from '../paths.ts'
+import { buildClientPackage } from './build-package.ts'
+
+/** A project that has installed the package from its tar file. */
+let project: string
+let stack: RunningStack
+let site: Server
+let origin: string
+
+beforeAll(async () => {
+  site = createServer().listen(0, '127.0.0.1')
+  await once(site, 'listening')
+  origin = `http://localhost:${(site.address() as AddressInfo).port}`
+  ;[project, stack] = await Promise.all([installPackage(), startStack({ CORS_ORIGINS: origin })])
+})
+afterAll(async () => {
+  site?.close()
+  await stack?.[Symbol.asyncDispose]()
+  await rm(project, { recursive: true, force: true })
+})
+
+async function run(program: string, args: string[], cwd = project): Promise<string> {
+  const ended = await runProgram(program, args, { cwd, env: { ...process.env, NODE_OPTIONS: '' } })
+  expect({ program, args, ...ended }).toMatchObject({ code: 0 })
+  return ended.stdout
+}
+
+async function installPackage(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-client-project-'))
+  const built = join(folder, 'built')
+  const installed = join(folder, 'node_modules/@sluice/client')
+  await buildClientPackage(built)
+  await run('npm', ['pack', '--offline', '--pack-destination', folder], built)
+  await mkdir(installed, { recursive: true })
+  await run('tar', ['-xzf', join(folder, 'sluice-client-0.1.0.tgz'), '-C', installed, '--strip-components=1'], folder)
+  await rm(built, { recursive: true })
+  await symlink(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  return folder
+}
+
+/** The TypeScript examples of the README, for Node.js or for browsers. */
+async function examples(fence: string): Promise<string> {
+  const readme = await readFile(join(root, 'packages/client/README.md'), 'utf8')
+  const blocks = [...readme.matchAll(/^```(ts[^\n]*)\n(.*?)^```$/gms)].filter(([, info]) => info === fence)
+  return blocks.map(([, , text]) => text).join('\n')
+}
+
+describe('the types of the installed package', () => {
+  const strict = { strict: true, noEmit: true, exactOptionalPropertyTypes: true, target: 'es2022' }
+
+  async function check(file: string, text: string, compilerOptions: object): Promise<string> {
+    await writeFile(join(project, file), text)
+    await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
+    const tsc = join(root, 'node_modules/.bin/tsc')
+    return (await runProgram(tsc, ['-p', project], { cwd: project, env: process.env })).stdout
+  }
+  const forBrowsers = { ...strict, module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] }
+  const forNode = { ...strict, module: 'nodenext', lib: ['es2023'], types: ['node'], skipLibCheck: true }
+
+  it('fit the examples for browsers with moduleResolution bundler, and the libraries of browsers alone', async () => {
+    expect(await check('browser.ts', await examples('ts browser'), forBrowsers)).toBe('')
+  })
+
+  it('fit the examples for Node.js with moduleResolution nodenext, and the types of Node.js alone', async () => {
+    expect(await check('node.ts', await examples('ts'), forNode)).toBe('')
+  })
+
+  it.each([
+    ['bundler', forBrowsers],
+    ['nodenext', forNode],
+  ])('reject wrong parameters, bodies and fields with moduleResolution %s', async (_name, options) => {
+    const wrong = `
+      import { serviceClient } from '@sluice/client'
+      import { schemas } from '@sluice/client/pipeline'
+      const client = serviceClient({ baseUrl: 'http://localhost' })
+      await client.call(schemas.read)
+      await client.call(schemas.create, { body: { name: 1 } })
+      const { colour } = await client.call(schemas.read, { params: { uid: 'x' } })
+      export { colour }`
+    const lines = (await check('wrong.ts', wrong, options)).match(/wrong\.ts\(\d+/g)
+    expect([...new Set(lines)]).toEqual(['wrong.ts(5', 'wrong.ts(6', 'wrong.ts(7'])
+  })
+})
+
+describe('the examples of the README', () => {
+  it('run in Node.js with the installed package, one after the other', async () => {
+    await writeHealthData(join(project, 'reports.csv'), { rows: 1_000 })
+    const program = (await examples('ts'))
+      .replaceAll('http://localhost:3001', stack.identityUrl)
+      .replaceAll('http://localhost:3002', stack.pipelineUrl)
+      .replaceAll('the password that the start showed', stack.password)
+    await writeFile(join(project, 'examples.ts'), program)
+    const stdout = await run(process.execPath, ['examples.ts'])
+    expect(stdout).toMatch(/^OK Loaded 1,000 rows /m)
+    expect(stdout).toMatch(/^\/name /m)
+    expect(stdout).toMatch(/^100 %$/m)
+    expect(stdout).toMatch(/^period,region,district/m)
+  })
+})
+
+/** What browsers allow the page: its own scripts, no code from texts, and requests to both services. */
+const contentSecurityPolicy = () =>
+  `default-src 'none'; script-src 'self'; connect-src 'self' ${stack.identityUrl} ${stack.pipelineUrl}; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'`
+
+describeInBrowser('a page of another origin, without eval', () => {
+  let browser: Browser
+
+  beforeAll(async () => {
+    const { outputFiles } = await build({
+      entryPoints: [join(import.meta.dirname, 'browser-page.js')],
+      bundle: true,
+      format: 'esm',
+      platform: 'browser',
+      write: false,
+    })
+    const { identityUrl, pipelineUrl } = stack
+    const files: Record<string, [type: string, text: string]> = {
+      '/': ['text/html', await readFile(join(import.meta.dirname, 'index.html'), 'utf8')],
+      '/page.js': ['text/javascript', outputFiles[0]!.text],
+      '/addresses.json': ['application/json', JSON.stringify({ identityUrl, pipelineUrl })],
+    }
+    site.on('request', ({ url = '' }, response) => {
+      const [type, text] = files[url] ?? ['text/plain', '']
+      response.writeHead(files[url] ? 200 : 404, {
+        'content-type': type,
+        'content-security-policy': contentSecurityPolicy(),
+      })
+      response.end(text)
+    })
+    browser = await startBrowser()
+  })
+  afterAll(() => browser?.close())
+
+  async function addSchemas(names: string[]): Promise<void> {
+    const session = await signIn({ identityUrl: stack.identityUrl, username: 'admin', password: stack.password })
+    const pipeline = serviceClient({ baseUrl: stack.pipelineUrl, token: session.token })
+    for (const name of names) {
+      const body = { name, permanent: false, providerSchema: 'SQL_DATABASE_D' as const }
+      await pipeline.call(schemas.create, { body })
+    }
+    await session.signOut()
+  }
+
+  it('signs in, lists page by page, uploads with progress, follows the run, and shows the problems', async () => {
+    const names = ['a_first', 'a_fourth', 'a_second', 'a_third', 'b_fifth']
+    await addSchemas(names)
+    const file = join(project, 'facilities.csv')
+    await writeHealthData(file, { rows: 40_000 })
+    const { page, asked, complaints, close } = await visit(browser, { javaScript: true })
+    const texts = (list: string) => page.$$eval(`${list} li`, (all) => all.map(({ textContent }) => textContent))
+    const textOf = (selector: string) => page.$eval(selector, ({ textContent }) => textContent)
+    const waitForText = (selector: string) => until(async () => (await textOf(selector)) !== '')
+
+    await page.goto(origin)
+    await page.type('[name=username]', 'admin')
+    await page.type('[name=password]', 'not the password')
+    await page.click('#sign-in button')
+    await waitForText('#error')
+    expect(await textOf('#error')).toMatch(/password/)
+
+    await page.$eval('[name=password]', (input) => (input.value = ''))
+    await page.type('[name=password]', stack.password)
+    await page.click('#sign-in button')
+    await page.waitForSelector('#schemas li:nth-child(5)')
+    const found = await texts('#schemas')
+    expect(found.filter((name) => names.includes(name))).toEqual(names)
+    expect(asked.filter(({ url }) => /\/schemas\?.*after=/.test(url)).length).toBeGreaterThanOrEqual(2)
+
+    const network = { upload: 4 * 1024 * 1024, download: -1, latency: 0 }
+    await page.emulateNetworkConditions(network)
+    const input = (await page.$('[name=file]')) as ElementHandle<any>
+    await input.uploadFile(file)
+    await page.click('#load button')
+    await waitForText('#outcome')
+    expect(await textOf('#error')).toBe('')
+    expect(await textOf('#outcome')).toMatch(/^OK: Loaded 40,000 rows /)
+    const { length: size } = await readFile(file)
+    const sent = (await texts('#sent')).map((text) => Number(text.split(' ')[0]))
+    expect(sent.length).toBeGreaterThan(3)
+    expect(sent).toEqual(sent.toSorted((a, b) => a - b))
+    expect((await texts('#sent')).at(-1)).toBe(`${size} of ${size}`)
+    expect((await texts('#log')).length).toBeGreaterThan(0)
+
+    // The same name again: a conflict that names the field. The session has ended, so the page signs in first.
+    await page.click('#sign-in button')
+    await until(async () => (await texts('#schemas')).length > found.length)
+    await page.click('#load button')
+    await waitForText('#error')
+    expect(await textOf('#error')).toMatch(/has this name.* \(\/name\)$/)
+
+    await close()
+    // Chromium reports refused requests, and would report everything that the policy forbids.
+    expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+  })
+
+  it('names the setting CORS_ORIGINS when the service does not allow the page', async () => {
+    const { page, close } = await visit(browser, { javaScript: true })
+    await page.goto(origin.replace('localhost', '127.0.0.1'))
+    await page.type('[name=username]', 'admin')
+    await page.type('[name=password]', stack.password)
+    await page.click('#sign-in button')
+    const error = () => page.$eval('#error', ({ textContent }) => textContent)
+    await until(async () => (await error()) !== '')
+    expect(await error()).toContain(`add ${origin.replace('localhost', '127.0.0.1')} to its setting CORS_ORIGINS`)
+    await close()
+  })
+})

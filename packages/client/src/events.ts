@@ -1,0 +1,150 @@
+import { ServiceUnavailable } from './errors.ts'
+import { malformedResponse, pause, type ServiceClient } from './service-client.ts'
+import type { CallInput, Operation, UntypedInput } from './operation.ts'
+import { dataPipelines, type LogEntry, type Run } from './generated/pipeline.ts'
+
+/** A server-sent event, as defined in the HTML Standard. */
+export interface ServerSentEvent<Data> {
+  /** The id of this event, or of the last one that had an id. */
+  id: string
+  event: string
+  data: Data
+}
+
+export interface EventOptions {
+  /** Starts after the event with this id. */
+  lastEventId?: string
+  /** Milliseconds for which a lost connection is restored, before the error is thrown. Default: a minute. */
+  restoreForMs?: number
+}
+
+const defaultReconnectDelayMs = 3_000
+const defaultRestoreMs = 60_000
+/** The services send a comment every 15 seconds. A connection that is silent for longer is lost. */
+const silenceLimitMs = 45_000
+
+/**
+ * Yields the events of a stream. A lost or ended connection is restored after the last event that was received, until
+ * the loop is left or the signal aborts. Throws `RemoteProblem` if the service refuses the stream.
+ */
+export async function* events<Path extends string, Query, Body, Data>(
+  client: ServiceClient,
+  operation: Operation<Path, Query, Body, Data>,
+  input: CallInput<Path, Query, Body> & EventOptions,
+): AsyncGenerator<ServerSentEvent<Data>, void, void> {
+  const { params, query, body, signal, headers } = input as UntypedInput
+  const { restoreForMs = defaultRestoreMs } = input
+  const state = { lastEventId: input.lastEventId ?? '', reconnectDelayMs: defaultReconnectDelayMs }
+  let connected = Date.now()
+  for (;;) {
+    try {
+      const after = state.lastEventId === '' ? {} : { 'last-event-id': state.lastEventId }
+      const request = { params, query, body, signal, headers: { ...headers, ...after } }
+      const response = await client.fetch(operation as Operation, request as never)
+      connected = Date.now()
+      if (response.status === 204) return
+      for await (const { id, event, data } of parseEvents(textsOf(response, signal), state)) {
+        yield { id, event, data: parseData(operation, data) as Data }
+        connected = Date.now()
+      }
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason
+      if (!(error instanceof ServiceUnavailable) || error.reason === 'malformed-answer') throw error
+      if (Date.now() - connected > restoreForMs) throw error
+    }
+    await pause(state.reconnectDelayMs, signal)
+  }
+}
+
+/** Yields the text of a response as it arrives, until it ends or is silent for too long. */
+export async function* textsOf(
+  { body }: Response,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string, void, void> {
+  if (!body) return
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    for (;;) {
+      timer = setTimeout(() => void reader.cancel().catch(() => {}), silenceLimitMs)
+      const { done, value } = await reader.read()
+      clearTimeout(timer)
+      if (done) return
+      yield decoder.decode(value, { stream: true })
+    }
+  } catch (cause) {
+    if (signal?.aborted) throw signal.reason
+    throw new ServiceUnavailable('unreachable', 'The connection broke.', { cause })
+  } finally {
+    clearTimeout(timer)
+    await reader.cancel().catch(() => {})
+  }
+}
+
+interface StreamState {
+  lastEventId: string
+  reconnectDelayMs: number
+}
+
+/** Parses the text of a stream, by the rules of the HTML Standard. An event that is not complete at the end is dropped. */
+export async function* parseEvents(
+  texts: AsyncIterable<string>,
+  state: StreamState,
+): AsyncGenerator<ServerSentEvent<string>, void, void> {
+  let rest = ''
+  let id = state.lastEventId
+  let event = ''
+  let data: string[] = []
+  for await (const text of texts) {
+    // A carriage return at the end may be the first half of a line break.
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line !== '') {
+        const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
+        if (field === 'data') data.push(value)
+        else if (field === 'event') event = value
+        else if (field === 'id' && !value.includes('\0')) id = value
+        else if (field === 'retry' && /^\d+$/.test(value)) state.reconnectDelayMs = Number(value)
+        continue
+      }
+      state.lastEventId = id
+      if (data.length > 0) yield { id, event: event || 'message', data: data.join('\n') }
+      event = ''
+      data = []
+    }
+  }
+}
+
+function parseData({ path }: Operation, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw malformedResponse(path, 'an event is not JSON', cause)
+  }
+}
+
+/** A line of the log, or the run after its last progress. */
+export type RunEvent = { event: 'log'; data: LogEntry } | { event: 'run'; data: Run }
+
+/**
+ * Yields the log lines and the progress of a run of a data pipeline, from its start to its end. The last event is the
+ * run with `finished`.
+ */
+export async function* followRun(
+  client: ServiceClient,
+  { uid, taskId, ...options }: { uid: string; taskId: string; signal?: AbortSignal | undefined } & EventOptions,
+): AsyncGenerator<RunEvent, void, void> {
+  for await (const { event, data } of events(client, dataPipelines.followLogs, {
+    params: { uid },
+    query: { taskId },
+    ...options,
+  })) {
+    if (event === 'log') yield { event, data }
+    if (event !== 'run') continue
+    const run = data as unknown as Run
+    yield { event, data: run }
+    if (run.finished !== undefined) return
+  }
+}

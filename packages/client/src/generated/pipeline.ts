@@ -1,0 +1,2769 @@
+// Generated from packages/contracts by "npm run generate".
+import type { Operation } from '../operation.ts'
+
+export const schemas = {
+  /** List schemas. Needs `ROLE_SEE_SCHEMA`. */
+  list: { method: 'get', path: '/schemas' } as Operation<'/schemas', ListQuery, undefined, Schema[], undefined>,
+  /** Search schemas. Needs `ROLE_SEE_SCHEMA`. */
+  search: { method: 'post', path: '/schemas/search', effect: 'read' } as Operation<'/schemas/search', undefined, SearchRequest, Schema[], undefined>,
+  /** Create a schema. Needs `ROLE_MANAGE_SCHEMA`. */
+  create: { method: 'post', path: '/schemas' } as Operation<'/schemas', undefined, SchemaBody, Schema, undefined>,
+  /** Read a schema. Needs `ROLE_SEE_SCHEMA`. */
+  read: { method: 'get', path: '/schemas/:uid' } as Operation<'/schemas/:uid', undefined, undefined, Schema, undefined>,
+  /** Replace a schema. Needs `ROLE_MANAGE_SCHEMA`. */
+  update: { method: 'put', path: '/schemas/:uid' } as Operation<'/schemas/:uid', undefined, SchemaBody, Schema, undefined>,
+  /** Delete a schema. Needs `ROLE_MANAGE_SCHEMA`. */
+  delete: { method: 'delete', path: '/schemas/:uid' } as Operation<'/schemas/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a schema. Needs `ROLE_MANAGE_SCHEMA`. */
+  share: { method: 'put', path: '/schemas/:uid/access' } as Operation<'/schemas/:uid/access', undefined, AccessBody, Schema[], undefined>,
+}
+
+export const settings = {
+  /** List settings. Returns all settings. Settings that were never changed have their default values. Needs `ROLE_MANAGE_SETTING`. */
+  list: { method: 'get', path: '/settings' } as Operation<'/settings', undefined, undefined, Setting[], undefined>,
+  /** Read a setting. Needs `ROLE_MANAGE_SETTING`. */
+  read: { method: 'get', path: '/settings/:key' } as Operation<'/settings/:key', undefined, undefined, Setting, undefined>,
+  /** Change a setting. Needs `ROLE_MANAGE_SETTING`. */
+  update: { method: 'put', path: '/settings/:key' } as Operation<'/settings/:key', undefined, SettingBody, Setting, undefined>,
+}
+
+export const variables = {
+  /** List variables. Needs `ROLE_SEE_VARIABLE`. */
+  list: { method: 'get', path: '/variables' } as Operation<'/variables', ListQuery, undefined, Variable[], undefined>,
+  /** Search variables. Needs `ROLE_SEE_VARIABLE`. */
+  search: { method: 'post', path: '/variables/search', effect: 'read' } as Operation<'/variables/search', undefined, SearchRequest, Variable[], undefined>,
+  /** Create a variable. Needs `ROLE_MANAGE_VARIABLE`. */
+  create: { method: 'post', path: '/variables' } as Operation<'/variables', undefined, VariableBody, Variable, undefined>,
+  /** Read a variable. Needs `ROLE_SEE_VARIABLE`. */
+  read: { method: 'get', path: '/variables/:uid' } as Operation<'/variables/:uid', undefined, undefined, Variable, undefined>,
+  /** Replace a variable. Needs `ROLE_MANAGE_VARIABLE`. */
+  update: { method: 'put', path: '/variables/:uid' } as Operation<'/variables/:uid', undefined, VariableBody, Variable, undefined>,
+  /** Delete a variable. Needs `ROLE_MANAGE_VARIABLE`. */
+  delete: { method: 'delete', path: '/variables/:uid' } as Operation<'/variables/:uid', undefined, undefined, undefined, undefined>,
+  /** Create or replace variables by name. Saves all variables or none. Other variables stay unchanged. Needs `ROLE_MANAGE_VARIABLE`. */
+  save: { method: 'put', path: '/variables' } as Operation<'/variables', undefined, VariableBody[], Variable[], undefined>,
+}
+
+export const catalogue = {
+  /** Create or replace schemas by name. Saves all schemas or none. The pointers of violations refer to the list. Needs `ROLE_MANAGE_SCHEMA`. */
+  saveSchemas: { method: 'put', path: '/schemas' } as Operation<'/schemas', undefined, SchemaBody[], Schema[], undefined>,
+  /** List the tables of a schema. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  tables: { method: 'get', path: '/schemas/:uid/tables' } as Operation<'/schemas/:uid/tables', TableListQuery, undefined, Table[], undefined>,
+  /** List the tables of all schemas. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  allTables: { method: 'get', path: '/tables' } as Operation<'/tables', TableListQuery, undefined, Table[], undefined>,
+  /** Read a table of a schema: columns, keys, rows, size. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  table: { method: 'get', path: '/schemas/:uid/tables/:name' } as Operation<'/schemas/:uid/tables/:name', undefined, undefined, Table, undefined>,
+  /** Read the columns of a table. Distinct values (an estimate), nulls, minimum and maximum are those of the last load. They are absent if the rows have changed since then. For dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  columns: { method: 'get', path: '/schemas/:uid/tables/:name/columns' } as Operation<'/schemas/:uid/tables/:name/columns', undefined, undefined, Column[], undefined>,
+  /** Read the rows of a table or view of a schema. Also returns the rows of tables that neither a data pipeline nor a view of Sluice created. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  tableData: { method: 'get', path: '/schemas/:uid/tables/:name/data' } as Operation<'/schemas/:uid/tables/:name/data', DataQuery, undefined, QueryResult, undefined>,
+  /** Read the rows that a current or failed run has loaded but not published. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  stagingTable: { method: 'get', path: '/data-pipelines/:uid/staging-table' } as Operation<'/data-pipelines/:uid/staging-table', undefined, undefined, Table, undefined>,
+}
+
+export const views = {
+  /** List views. Needs `ROLE_SEE_VIEW`. */
+  list: { method: 'get', path: '/views' } as Operation<'/views', ListQuery, undefined, View[], undefined>,
+  /** Search views. Needs `ROLE_SEE_VIEW`. */
+  search: { method: 'post', path: '/views/search', effect: 'read' } as Operation<'/views/search', undefined, SearchRequest, View[], undefined>,
+  /** Create a view. Needs `ROLE_MANAGE_VIEW`. */
+  create: { method: 'post', path: '/views' } as Operation<'/views', undefined, ViewBody, View, undefined>,
+  /** Read a view. Needs `ROLE_SEE_VIEW`. */
+  read: { method: 'get', path: '/views/:uid' } as Operation<'/views/:uid', undefined, undefined, View, undefined>,
+  /** Replace a view. Needs `ROLE_MANAGE_VIEW`. */
+  update: { method: 'put', path: '/views/:uid' } as Operation<'/views/:uid', undefined, ViewBody, View, undefined>,
+  /** Delete a view. Needs `ROLE_MANAGE_VIEW`. */
+  delete: { method: 'delete', path: '/views/:uid' } as Operation<'/views/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a view. Needs `ROLE_MANAGE_VIEW`. */
+  share: { method: 'put', path: '/views/:uid/access' } as Operation<'/views/:uid/access', undefined, AccessBody, View[], undefined>,
+  /** Queue a run. Returns the current run of the view if one is queued or running. Needs `ROLE_MANAGE_VIEW`. */
+  run: { method: 'post', path: '/views/:uid/run' } as Operation<'/views/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
+  /** Cancel the queued or running run. Needs `ROLE_MANAGE_VIEW`. */
+  cancel: { method: 'post', path: '/views/:uid/cancel' } as Operation<'/views/:uid/cancel', undefined, undefined, ResultEnvelope, undefined>,
+  /** List runs, newest first. Needs `ROLE_SEE_VIEW`. */
+  runs: { method: 'get', path: '/views/:uid/runs' } as Operation<'/views/:uid/runs', PageQuery, undefined, Run[], undefined>,
+  /** Preview a query before it is saved as a view. All other fields of a view are accepted and ignored. Needs `ROLE_MANAGE_VIEW`. */
+  preview: { method: 'post', path: '/views/preview', effect: 'read' } as Operation<'/views/preview', undefined, ViewPreviewBody, QueryResult, undefined>,
+  /** Read the table of a view: columns, and rows and size if it is materialised. A view that is not materialised stores no rows, so its rowCount and size are 0. Needs `ROLE_SEE_VIEW`. */
+  table: { method: 'get', path: '/views/:uid/table' } as Operation<'/views/:uid/table', undefined, undefined, Table, undefined>,
+  /** Read the rows of a view. Needs `ROLE_SEE_VIEW`. */
+  data: { method: 'get', path: '/views/:uid/data' } as Operation<'/views/:uid/data', DataQuery, undefined, QueryResult, undefined>,
+}
+
+export const dataPipelines = {
+  /** Save several data pipelines. Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. The pointers of violations refer to the list. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  saveMany: { method: 'post', path: '/data-pipelines/bulk' } as Operation<'/data-pipelines/bulk', undefined, DataPipelinesBody, SavedDataPipelines, undefined>,
+  /** List data pipelines. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  list: { method: 'get', path: '/data-pipelines' } as Operation<'/data-pipelines', ListQuery, undefined, DataPipeline[], undefined>,
+  /** Search data pipelines. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  search: { method: 'post', path: '/data-pipelines/search', effect: 'read' } as Operation<'/data-pipelines/search', undefined, SearchRequest, DataPipeline[], undefined>,
+  /** Create a data pipeline. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  create: { method: 'post', path: '/data-pipelines' } as Operation<'/data-pipelines', undefined, DataPipelineBody, DataPipeline, undefined>,
+  /** Read a data pipeline. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  read: { method: 'get', path: '/data-pipelines/:uid' } as Operation<'/data-pipelines/:uid', undefined, undefined, DataPipeline, undefined>,
+  /** Replace a data pipeline. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  update: { method: 'put', path: '/data-pipelines/:uid' } as Operation<'/data-pipelines/:uid', undefined, DataPipelineBody, DataPipeline, undefined>,
+  /** Delete a data pipeline. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  delete: { method: 'delete', path: '/data-pipelines/:uid' } as Operation<'/data-pipelines/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a data pipeline. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  share: { method: 'put', path: '/data-pipelines/:uid/access' } as Operation<'/data-pipelines/:uid/access', undefined, AccessBody, DataPipeline[], undefined>,
+  /** Queue a run. Returns the current run of the data pipeline if one is queued or running. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  run: { method: 'post', path: '/data-pipelines/:uid/run' } as Operation<'/data-pipelines/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
+  /** Cancel the queued or running run. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  cancel: { method: 'post', path: '/data-pipelines/:uid/cancel' } as Operation<'/data-pipelines/:uid/cancel', undefined, undefined, ResultEnvelope, undefined>,
+  /** List runs, newest first. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  runs: { method: 'get', path: '/data-pipelines/:uid/runs' } as Operation<'/data-pipelines/:uid/runs', PageQuery, undefined, Run[], undefined>,
+  /** Reset the cursor of incremental loads. The next run reads the whole source and replaces the rows, in any mode. With `from`, the next incremental run instead merges the changes since that time. Sources whose cursor is not a time reject `from`. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  resetCursor: { method: 'post', path: '/data-pipelines/:uid/reset-cursor' } as Operation<'/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody, ResultEnvelope, undefined>,
+  /** Restore the rows before the last load. Queues a run that publishes the previous rows of all tables of the pipeline at once, with their columns, types and cursor. The replaced rows are kept, so a second restore undoes the first one. Incremental loads keep no previous rows, so the restored rows are those before the last full load. Available for schemas in PostgreSQL and ClickHouse. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  restore: { method: 'post', path: '/data-pipelines/:uid/restore' } as Operation<'/data-pipelines/:uid/restore', undefined, undefined, ResultEnvelope, undefined>,
+  /** Upload the file that the next run loads. The body is the file. A complete upload replaces an earlier one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  upload: { method: 'post', path: '/data-pipelines/:uid/file', upload: 'application/octet-stream' } as Operation<'/data-pipelines/:uid/file', UploadQuery, undefined, UploadedFile, undefined>,
+  /** Preview a source before it is saved. Returns the first rows of the source: for databases, of the query or table; for uploads, of the uploaded file of the pipeline `id`. If `id` is given, the stored value of an omitted password or other secret is used. All other fields of a pipeline are accepted and ignored. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  preview: { method: 'post', path: '/data-pipelines/preview', effect: 'read' } as Operation<'/data-pipelines/preview', undefined, SourceBody, SourcePreview, undefined>,
+  /** Preview a file before it is saved. The body is the start of the file, of which the first 4 MB are read. To preview a larger workbook, archive, JSON document or Parquet file, upload it to a pipeline first. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  previewFile: { method: 'post', path: '/data-pipelines/preview-file', effect: 'read', upload: 'application/octet-stream' } as Operation<'/data-pipelines/preview-file', FilePreviewQuery, undefined, SourcePreview, undefined>,
+  /** Test the connection to a source before it is saved. A failed test returns status 200 with `status` ERROR, a code and a message. If `id` is given, the stored value of an omitted password or other secret is used. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  testSource: { method: 'post', path: '/data-pipelines/test-connection', effect: 'read' } as Operation<'/data-pipelines/test-connection', undefined, SourceBody, ResultEnvelope, undefined>,
+  /** Test the connection to the source of a pipeline. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
+  /** List the options of a source before it is saved. Databases have the kind `tables`. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
+  /** List the options of the source of a pipeline. An absent jdbcSource or url has the stored value. An absent password or token has the stored value if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
+  /** List the rejected rows of a run, with their positions and the reasons. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  rejectedRows: { method: 'get', path: '/data-pipelines/:uid/runs/:taskId/rejected-rows' } as Operation<'/data-pipelines/:uid/runs/:taskId/rejected-rows', RejectedRowsQuery, undefined, RejectedRow[], undefined>,
+  /** List the results of the data quality checks of a run. The field `data` contains violating rows if the caller may read the check. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  qualityResults: { method: 'get', path: '/data-pipelines/:uid/runs/:taskId/quality-results' } as Operation<'/data-pipelines/:uid/runs/:taskId/quality-results', PageQuery, undefined, CheckResult[], undefined>,
+  /** Read the log. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  logs: { method: 'get', path: '/data-pipelines/:uid/logs' } as Operation<'/data-pipelines/:uid/logs', LogQuery, undefined, LogEntry[], undefined>,
+  /** Stream the log and the progress. Server-sent events: `log` with a LogEntry, and `run` with the current Run after each progress. The stream starts with the first line of the newest run, or after the line Last-Event-ID. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  followLogs: { method: 'get', path: '/data-pipelines/:uid/logs/stream', events: true } as Operation<'/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined, LogEntry, undefined>,
+  /** Read the loaded table: columns, rows, size. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  table: { method: 'get', path: '/data-pipelines/:uid/table' } as Operation<'/data-pipelines/:uid/table', undefined, undefined, Table, undefined>,
+  /** Read the loaded rows. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  data: { method: 'get', path: '/data-pipelines/:uid/data' } as Operation<'/data-pipelines/:uid/data', DataQuery, undefined, QueryResult, undefined>,
+}
+
+export const destinations = {
+  /** List destinations. Needs `ROLE_SEE_DESTINATION`. */
+  list: { method: 'get', path: '/destinations' } as Operation<'/destinations', ListQuery, undefined, Destination[], undefined>,
+  /** Search destinations. Needs `ROLE_SEE_DESTINATION`. */
+  search: { method: 'post', path: '/destinations/search', effect: 'read' } as Operation<'/destinations/search', undefined, SearchRequest, Destination[], undefined>,
+  /** Create a destination. Needs `ROLE_MANAGE_DESTINATION`. */
+  create: { method: 'post', path: '/destinations' } as Operation<'/destinations', undefined, DestinationBody, Destination, undefined>,
+  /** Read a destination. Needs `ROLE_SEE_DESTINATION`. */
+  read: { method: 'get', path: '/destinations/:uid' } as Operation<'/destinations/:uid', undefined, undefined, Destination, undefined>,
+  /** Replace a destination. Needs `ROLE_MANAGE_DESTINATION`. */
+  update: { method: 'put', path: '/destinations/:uid' } as Operation<'/destinations/:uid', undefined, DestinationBody, Destination, undefined>,
+  /** Delete a destination. Needs `ROLE_MANAGE_DESTINATION`. */
+  delete: { method: 'delete', path: '/destinations/:uid' } as Operation<'/destinations/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a destination. Needs `ROLE_MANAGE_DESTINATION`. */
+  share: { method: 'put', path: '/destinations/:uid/access' } as Operation<'/destinations/:uid/access', undefined, AccessBody, Destination[], undefined>,
+  /** Queue a run. Returns the current run of the destination if one is queued or running. Needs `ROLE_MANAGE_DESTINATION`. */
+  run: { method: 'post', path: '/destinations/:uid/run' } as Operation<'/destinations/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
+  /** Cancel the queued or running run. Needs `ROLE_MANAGE_DESTINATION`. */
+  cancel: { method: 'post', path: '/destinations/:uid/cancel' } as Operation<'/destinations/:uid/cancel', undefined, undefined, ResultEnvelope, undefined>,
+  /** List runs, newest first. Needs `ROLE_SEE_DESTINATION`. */
+  runs: { method: 'get', path: '/destinations/:uid/runs' } as Operation<'/destinations/:uid/runs', PageQuery, undefined, Run[], undefined>,
+  /** List the rejected values of a run, with their positions and the reasons. Needs `ROLE_SEE_DESTINATION`. */
+  rejectedRows: { method: 'get', path: '/destinations/:uid/runs/:taskId/rejected-rows' } as Operation<'/destinations/:uid/runs/:taskId/rejected-rows', RejectedRowsQuery, undefined, RejectedRow[], undefined>,
+  /** Test the connection to a target before it is saved. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DESTINATION`. */
+  testTarget: { method: 'post', path: '/destinations/test-connection', effect: 'read' } as Operation<'/destinations/test-connection', undefined, TargetBody, ResultEnvelope, undefined>,
+  /** Test the connection to the target of a destination. An absent password or token has the stored value if the address is the stored one. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DESTINATION`. */
+  testConnection: { method: 'post', path: '/destinations/:uid/test-connection', effect: 'read' } as Operation<'/destinations/:uid/test-connection', undefined, TargetBody, ResultEnvelope, undefined>,
+  /** List the options of the target of a destination. The kinds are data-sets, data-elements, data-element-groups, organisation-units, organisation-unit-groups, organisation-unit-levels, category-option-combos, attributes, programs, program-stages, indicators and indicator-groups. The response has at most 1,000 items; use `query` to narrow them. Absent fields have the stored values. The stored password or token is only used if the address is the stored one. Needs `ROLE_MANAGE_DESTINATION`. */
+  lookup: { method: 'post', path: '/destinations/:uid/lookups/:kind', effect: 'read' } as Operation<'/destinations/:uid/lookups/:kind', undefined, TargetLookupBody, LookedUp[], undefined>,
+}
+
+export const dataQualityChecks = {
+  /** List data quality checks. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
+  list: { method: 'get', path: '/data-quality-checks' } as Operation<'/data-quality-checks', ListQuery, undefined, DataQualityCheck[], undefined>,
+  /** Search data quality checks. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
+  search: { method: 'post', path: '/data-quality-checks/search', effect: 'read' } as Operation<'/data-quality-checks/search', undefined, SearchRequest, DataQualityCheck[], undefined>,
+  /** Create a data quality check. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK`. */
+  create: { method: 'post', path: '/data-quality-checks' } as Operation<'/data-quality-checks', undefined, DataQualityCheckBody, DataQualityCheck, undefined>,
+  /** Read a data quality check. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
+  read: { method: 'get', path: '/data-quality-checks/:uid' } as Operation<'/data-quality-checks/:uid', undefined, undefined, DataQualityCheck, undefined>,
+  /** Replace a data quality check. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK`. */
+  update: { method: 'put', path: '/data-quality-checks/:uid' } as Operation<'/data-quality-checks/:uid', undefined, DataQualityCheckBody, DataQualityCheck, undefined>,
+  /** Delete a data quality check. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK`. */
+  delete: { method: 'delete', path: '/data-quality-checks/:uid' } as Operation<'/data-quality-checks/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a data quality check. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK`. */
+  share: { method: 'put', path: '/data-quality-checks/:uid/access' } as Operation<'/data-quality-checks/:uid/access', undefined, AccessBody, DataQualityCheck[], undefined>,
+  /** Run a check and return its violations. The rows of the query are the violations. `data` contains at most 1,000 of them. If the query cannot be run, the response has status 200 with `status` ERROR and a message. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
+  run: { method: 'post', path: '/data-quality-checks/:uid/run', effect: 'read' } as Operation<'/data-quality-checks/:uid/run', undefined, RunInput, CheckResult, undefined>,
+}
+
+export const dataQualityCheckGroups = {
+  /** List data quality check groups. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
+  list: { method: 'get', path: '/data-quality-check-groups' } as Operation<'/data-quality-check-groups', ListQuery, undefined, DataQualityCheckGroup[], undefined>,
+  /** Search data quality check groups. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
+  search: { method: 'post', path: '/data-quality-check-groups/search', effect: 'read' } as Operation<'/data-quality-check-groups/search', undefined, SearchRequest, DataQualityCheckGroup[], undefined>,
+  /** Create a data quality check group. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  create: { method: 'post', path: '/data-quality-check-groups' } as Operation<'/data-quality-check-groups', undefined, DataQualityCheckGroupBody, DataQualityCheckGroup, undefined>,
+  /** Read a data quality check group. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
+  read: { method: 'get', path: '/data-quality-check-groups/:uid' } as Operation<'/data-quality-check-groups/:uid', undefined, undefined, DataQualityCheckGroup, undefined>,
+  /** Replace a data quality check group. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  update: { method: 'put', path: '/data-quality-check-groups/:uid' } as Operation<'/data-quality-check-groups/:uid', undefined, DataQualityCheckGroupBody, DataQualityCheckGroup, undefined>,
+  /** Delete a data quality check group. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  delete: { method: 'delete', path: '/data-quality-check-groups/:uid' } as Operation<'/data-quality-check-groups/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a data quality check group. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  share: { method: 'put', path: '/data-quality-check-groups/:uid/access' } as Operation<'/data-quality-check-groups/:uid/access', undefined, AccessBody, DataQualityCheckGroup[], undefined>,
+  /** Run all checks of a group and return their results. Runs the checks one after the other. A run that takes more than one minute continues in the background. Returns and stores at most 100 violations of each check that the caller may read. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  run: { method: 'post', path: '/data-quality-check-groups/:uid/run' } as Operation<'/data-quality-check-groups/:uid/run', undefined, RunInput, GroupResult, undefined>,
+  /** Queue a run of all checks of a group. Returns the current run of the group if one is queued or running. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  start: { method: 'post', path: '/data-quality-check-groups/:uid/start' } as Operation<'/data-quality-check-groups/:uid/start', undefined, RunInput, ResultEnvelope, undefined>,
+  /** Cancel the queued or running run. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  cancel: { method: 'post', path: '/data-quality-check-groups/:uid/cancel' } as Operation<'/data-quality-check-groups/:uid/cancel', undefined, undefined, ResultEnvelope, undefined>,
+  /** List runs, newest first. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
+  runs: { method: 'get', path: '/data-quality-check-groups/:uid/runs' } as Operation<'/data-quality-check-groups/:uid/runs', PageQuery, undefined, Run[], undefined>,
+  /** List the results of the data quality checks of a run. The field `data` contains violating rows if the caller may read the check. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
+  qualityResults: { method: 'get', path: '/data-quality-check-groups/:uid/runs/:taskId/quality-results' } as Operation<'/data-quality-check-groups/:uid/runs/:taskId/quality-results', PageQuery, undefined, CheckResult[], undefined>,
+}
+
+export const workflows = {
+  /** List workflows. Needs `ROLE_SEE_WORKFLOW`. */
+  list: { method: 'get', path: '/workflows' } as Operation<'/workflows', ListQuery, undefined, WorkflowSearchResult, undefined>,
+  /** Search workflows. Needs `ROLE_SEE_WORKFLOW`. */
+  search: { method: 'post', path: '/workflows/search', effect: 'read' } as Operation<'/workflows/search', undefined, SearchRequest, WorkflowSearchResult, undefined>,
+  /** Create a workflow. Needs `ROLE_MANAGE_WORKFLOW`. */
+  create: { method: 'post', path: '/workflows' } as Operation<'/workflows', undefined, WorkflowBody, Workflow, undefined>,
+  /** Read a workflow. Needs `ROLE_SEE_WORKFLOW`. */
+  read: { method: 'get', path: '/workflows/:uid' } as Operation<'/workflows/:uid', undefined, undefined, Workflow, undefined>,
+  /** Replace a workflow. Needs `ROLE_MANAGE_WORKFLOW`. */
+  update: { method: 'put', path: '/workflows/:uid' } as Operation<'/workflows/:uid', undefined, WorkflowBody, Workflow, undefined>,
+  /** Delete a workflow. Needs `ROLE_MANAGE_WORKFLOW`. */
+  delete: { method: 'delete', path: '/workflows/:uid' } as Operation<'/workflows/:uid', undefined, undefined, undefined, undefined>,
+  /** Share a workflow. Needs `ROLE_MANAGE_WORKFLOW`. */
+  share: { method: 'put', path: '/workflows/:uid/access' } as Operation<'/workflows/:uid/access', undefined, AccessBody, Workflow[], undefined>,
+  /** Queue a run. Returns the current run of the workflow if one is queued or running. Needs `ROLE_MANAGE_WORKFLOW`. */
+  run: { method: 'post', path: '/workflows/:uid/run' } as Operation<'/workflows/:uid/run', undefined, RunBody, ResultEnvelope, undefined>,
+  /** Cancel the queued or running run. Needs `ROLE_MANAGE_WORKFLOW`. */
+  cancel: { method: 'post', path: '/workflows/:uid/cancel' } as Operation<'/workflows/:uid/cancel', undefined, undefined, ResultEnvelope, undefined>,
+  /** List runs, newest first. Needs `ROLE_SEE_WORKFLOW`. */
+  runs: { method: 'get', path: '/workflows/:uid/runs' } as Operation<'/workflows/:uid/runs', PageQuery, undefined, Run[], undefined>,
+}
+
+export const publicDatasets = {
+  /** List public datasets. Returns the datasets of all organisations, without their tables. */
+  list: { method: 'get', path: '/public-datasets' } as Operation<'/public-datasets', ListQuery, undefined, PublicDataset[], undefined>,
+  /** Upload a public dataset. The body is a form whose last part is `file`. The file is loaded like a CSV_UPLOAD while the request waits. If the load takes longer, it continues in the background, and the response has no table. A file that cannot be loaded is rejected, and no dataset is created. Needs `ROLE_MANAGE_PUBLIC_DATASET_CATALOG`. */
+  create: { method: 'post', path: '/public-datasets', upload: 'multipart/form-data' } as Operation<'/public-datasets', PublicDatasetUploadQuery, undefined, PublicDataset, PublicDatasetForm>,
+  /** Read a public dataset. */
+  read: { method: 'get', path: '/public-datasets/:key' } as Operation<'/public-datasets/:key', undefined, undefined, PublicDataset, undefined>,
+  /** Replace the metadata of a public dataset. You can only change datasets of your organisation. A change of headerRow loads the file again; other changes keep the rows. Needs `ROLE_MANAGE_PUBLIC_DATASET_CATALOG`. */
+  update: { method: 'put', path: '/public-datasets/:key' } as Operation<'/public-datasets/:key', undefined, PublicDatasetBody, PublicDataset, undefined>,
+  /** Delete a public dataset. You can only delete datasets of your organisation that no data pipeline loads. Needs `ROLE_MANAGE_PUBLIC_DATASET_CATALOG`. */
+  delete: { method: 'delete', path: '/public-datasets/:key' } as Operation<'/public-datasets/:key', undefined, undefined, undefined, undefined>,
+  /** Replace the rows of a public dataset. The body is the file. The old rows stay until the file is loaded, and also if it cannot be loaded. A file with mostly different columns is rejected unless the query contains rebuild=true. Needs `ROLE_MANAGE_PUBLIC_DATASET_CATALOG`. */
+  upload: { method: 'post', path: '/public-datasets/:key/file', upload: 'application/octet-stream' } as Operation<'/public-datasets/:key/file', PublicDatasetFileQuery, undefined, PublicDataset, undefined>,
+  /** Read the rows of a public dataset. */
+  data: { method: 'get', path: '/public-datasets/:key/data' } as Operation<'/public-datasets/:key/data', DataQuery, undefined, QueryResult, undefined>,
+}
+
+export const publicData = {
+  /** Read the public metadata of a data pipeline. Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request. */
+  dataPipeline: { method: 'get', path: '/public/data-pipelines/:uid' } as Operation<'/public/data-pipelines/:uid', undefined, undefined, PublicMetadata, undefined>,
+  /** Read the public rows of a data pipeline. Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request. */
+  dataPipelineData: { method: 'get', path: '/public/data-pipelines/:uid/data' } as Operation<'/public/data-pipelines/:uid/data', PublicDataQuery, undefined, PublicData, undefined>,
+  /** Read the public metadata of a view. Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request. */
+  view: { method: 'get', path: '/public/views/:uid' } as Operation<'/public/views/:uid', undefined, undefined, PublicMetadata, undefined>,
+  /** Read the public rows of a view. Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request. */
+  viewData: { method: 'get', path: '/public/views/:uid/data' } as Operation<'/public/views/:uid/data', PublicDataQuery, undefined, PublicData, undefined>,
+}
+
+export const deletedClients = {
+  /** List deleted clients with stored data. Users cannot reach this data. Maintenance erases it 30 days after the deletion. Needs `ROLE_SUPER_ADMIN`. */
+  list: { method: 'get', path: '/deleted-clients' } as Operation<'/deleted-clients', undefined, undefined, DeletedClient[], undefined>,
+  /** Erase the data of a deleted client. Immediately and permanently erases the warehouses, files, runs, settings and objects of the client. The audit log and public datasets stay. If the warehouse does not respond, the other data is not erased; send the request again. Needs `ROLE_SUPER_ADMIN`. */
+  erase: { method: 'delete', path: '/deleted-clients/:uid' } as Operation<'/deleted-clients/:uid', undefined, undefined, undefined, undefined>,
+}
+
+export interface Access {
+  publicAccess: "NONE" | "READ" | "READ_WRITE"
+  userAccess: AccessObject[]
+  userGroupAccess: AccessObject[]
+  accessLevel: "PRIVATE" | "SHARED" | "PUBLIC"
+  hasPublicAccess: boolean
+}
+
+export interface AccessBody {
+  publicAccess?: "NONE" | "READ" | "READ_WRITE"
+  userAccess: AccessObjectBody[]
+  userGroupAccess: AccessObjectBody[]
+}
+
+export interface AccessObject {
+  id: string
+  access: "READ" | "READ_WRITE"
+}
+
+export interface AccessObjectBody {
+  id: string
+  /** Default: READ. */
+  access?: "READ" | "READ_WRITE"
+}
+
+export interface AccessPart {
+  publicAccess?: "NONE" | "READ" | "READ_WRITE"
+  userAccess?: AccessObjectBody[]
+  userGroupAccess?: AccessObjectBody[]
+}
+
+export interface AnonymousAccess {
+  metadata: boolean
+  data: boolean
+}
+
+/** Absent fields mean false. */
+export interface AnonymousAccessBody {
+  metadata?: boolean
+  data?: boolean
+}
+
+export interface ApiLoginSource {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+}
+
+export interface ApiLoginSourceBody {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+}
+
+export interface ApiSource {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** With a password, not with a token. */
+  username?: string
+}
+
+export interface ApiSourceBody {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** With a password, not with a token. */
+  username?: string
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+  /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiTarget {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  username?: string
+}
+
+export interface ApiTargetBody {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  username?: string
+  /** Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+}
+
+export interface ApiTokenSource {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+}
+
+export interface ApiTokenSourceBody {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiTokenTarget {
+  /** The base address of DHIS2, without /api. */
+  url: string
+}
+
+export interface ApiTokenTargetBody {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  /** Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiUserTokenSource {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+}
+
+export interface ApiUserTokenSourceBody {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface BlobStoreSource {
+  /** The name of the storage account. */
+  account: string
+  /** The name of the container. */
+  container: string
+  /** The endpoint of another cloud. Default: https://<account>.blob.core.windows.net. */
+  endpoint?: string
+}
+
+export interface BlobStoreSourceBody {
+  /** The name of the storage account. */
+  account: string
+  /** The name of the container. */
+  container: string
+  /** The endpoint of another cloud. Default: https://<account>.blob.core.windows.net. */
+  endpoint?: string
+  /** The key of the storage account. Set either this or a SAS token. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accountKey?: string | null
+  /** A shared access signature that may list and read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  sasToken?: string | null
+}
+
+export interface CheckResult {
+  dataQualityCheckId: string
+  name: string
+  /** OK: the query returned no violations. FAILED: it returned violations. ERROR: the query could not be run. */
+  status: "OK" | "FAILED" | "ERROR"
+  message: string
+  completedAt: string
+  violations?: number
+  data?: QueryResult
+}
+
+export interface ClinicalApiSource {
+  /** The base address of the FHIR server. */
+  url: string
+  /** With a password, if the server supports it. */
+  username?: string
+  /** With a private key: the client id of this installation at the server. */
+  clientId?: string
+  /** The id under which the server knows the key. */
+  keyId?: string
+  /** The scope that is requested with the private key. Default: `system/*.rs`. */
+  scope?: string
+}
+
+export interface ClinicalApiSourceBody {
+  /** The base address of the FHIR server. */
+  url: string
+  /** With a password, if the server supports it. */
+  username?: string
+  /** With a private key: the client id of this installation at the server. */
+  clientId?: string
+  /** The id under which the server knows the key. */
+  keyId?: string
+  /** The scope that is requested with the private key. Default: `system/*.rs`. */
+  scope?: string
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+  /** A bearer token that does not expire. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+  /** For SMART Backend Services: PKCS #8 in PEM, of RSA or P-384. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  privateKey?: string | null
+}
+
+export interface CloudBlobStoragePipeline extends DataPipelineFields {
+  type: "CLOUD_BLOB_STORAGE"
+  blobStoreSource: BlobStoreSource
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptions
+}
+
+export interface CloudBlobStoragePipelineBody extends DataPipelineBodyFields {
+  type?: "CLOUD_BLOB_STORAGE"
+  blobStoreSource: BlobStoreSourceBody
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptions
+}
+
+export interface CloudBlobStorageSourceBody extends SourceBodyFields {
+  type: "CLOUD_BLOB_STORAGE"
+  blobStoreSource: BlobStoreSourceBody
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptions
+}
+
+export interface Column {
+  label: string
+  name: string
+  /** The alias of the table in valueExpression: the name of the table. Absent in query results. */
+  tableAlias?: string
+  dataType: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
+  primaryKey: boolean
+  /** Whether the column is the whole primary key. */
+  id?: boolean
+  /** Whether the warehouse sorts the rows by this column, alone or with others. */
+  sortKey?: boolean
+  /** Whether the last load did not contain the column, which is therefore empty. */
+  deleted?: boolean
+  created?: string
+  length?: number
+  /** Estimated number of distinct values, usually within 7 % and at most the number of rows with a value. */
+  distinctValues?: number
+  nullValues?: number
+  /** Dates and times are in milliseconds since 1970-01-01T00:00:00Z. */
+  minValue?: number
+  /** As `minValue`. */
+  maxValue?: number
+  /** The column in a query of the table, quoted for the warehouse. Absent in query results. */
+  valueExpression?: string
+  dataTypeLabel?: string
+}
+
+export interface CsvColumn {
+  label?: string
+  index?: number
+  /** The name of the column in the warehouse. */
+  name?: string
+  /** The type of the column, instead of the detected one. */
+  dataType?: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
+  precision?: number
+  scale?: number
+  dateFormat?: "YYYY-MM-DD" | "YYYY/MM/DD" | "YYYYMMDD" | "DD.MM.YYYY" | "DD/MM/YYYY" | "DD-MM-YYYY" | "MM/DD/YYYY" | "MM-DD-YYYY"
+}
+
+export interface CsvGuesses {
+  delimiter: {
+    value: string
+    given: boolean
+    confidence: number
+  }
+  quote: {
+    value: "DOUBLE" | "SINGLE" | "NONE"
+    given: boolean
+    confidence: number
+  }
+  escape: {
+    value: "DOUBLED" | "BACKSLASH"
+    given: boolean
+    confidence: number
+  }
+  recordEnds: {
+    value: "LF" | "CRLF" | "CR" | "MIXED" | "NONE"
+    given: boolean
+    confidence: number
+  }
+  skipLines: {
+    value: number
+    given: boolean
+    confidence: number
+  }
+  headerRow: {
+    value: boolean
+    given: boolean
+    confidence: number
+  }
+  headerLines: {
+    value: number
+    given: boolean
+    confidence: number
+  }
+  trailingDelimiters: {
+    value: number
+    given: boolean
+    confidence: number
+  }
+  trimSpaces: {
+    value: boolean
+    given: boolean
+    confidence: number
+  }
+  footerLines: {
+    value: number
+    given: boolean
+    confidence: number
+  }
+  decimal: {
+    value: "POINT" | "COMMA"
+    given: boolean
+    confidence: number
+  }
+  nullValues: {
+    value: string[]
+    given: boolean
+    confidence: number
+    suggested: string[]
+  }
+}
+
+export interface CsvOptions {
+  /** PIPE, COMMA, TAB, SEMI_COLON, or one ASCII sign. */
+  delimiter?: string
+  quote?: "DOUBLE" | "SINGLE" | "NONE"
+  escape?: "DOUBLED" | "BACKSLASH"
+  comment?: string
+  headerRow?: boolean
+  headerLines?: number
+  skipLines?: number
+  footerLines?: number
+  /** Number of delimiters at the end of every row after the last column. */
+  trailingDelimiters?: number
+  /** Whether spaces around fields and their quotes are removed. */
+  trimSpaces?: boolean
+  nullValues?: string[]
+  decimal?: "POINT" | "COMMA"
+  /** The name of the encoding in the WHATWG Encoding Standard. */
+  encoding?: string
+  /** For a workbook: the name of the sheet. Default: the first visible sheet with rows. */
+  sheet?: string
+  /** For a workbook: the position of the sheet, from 1, including hidden ones; replaces its name. */
+  sheetNumber?: number
+  /** For a zip archive with several files: the file to read. */
+  entry?: string
+  /** For a JSON document: the key whose value contains the rows. */
+  rowsUnder?: string
+  columns?: CsvColumn[]
+}
+
+export interface CsvUploadPipeline extends DataPipelineFields {
+  type: "CSV_UPLOAD"
+  csvOptions?: CsvOptions
+  file?: UploadedFile
+}
+
+export interface CsvUploadPipelineBody extends DataPipelineBodyFields {
+  type?: "CSV_UPLOAD"
+  csvOptions?: CsvOptions
+}
+
+export interface CsvUploadSourceBody extends SourceBodyFields {
+  type: "CSV_UPLOAD"
+  csvOptions?: CsvOptions
+}
+
+export interface CursorResetBody {
+  /** The next incremental run reads the changes since this time. Without it, the next run reads everything. */
+  from?: string
+}
+
+export type DataPipeline =
+  | CloudBlobStoragePipeline
+  | SourceSystemAPipeline
+  | SourceSystemBPipeline
+  | CsvUploadPipeline
+  | SourceSystemCPipeline
+  | FunctionPipeline
+  | FhirPipeline
+  | OnlineSpreadsheetPipeline
+  | SourceSystemDPipeline
+  | SourceSystemEPipeline
+  | SourceSystemFPipeline
+  | SqlDatabaseAPipeline
+  | SqlDatabaseBPipeline
+  | SourceSystemGPipeline
+  | SourceSystemHPipeline
+  | SqlDatabaseCPipeline
+  | ParquetUploadPipeline
+  | SqlDatabaseDPipeline
+  | PublicDatasetPipeline
+  | WarehouseAPipeline
+  | ObjectStorageBucketPipeline
+  | SourceSystemIPipeline
+
+export type DataPipelineBody =
+  | CloudBlobStoragePipelineBody
+  | SourceSystemAPipelineBody
+  | SourceSystemBPipelineBody
+  | CsvUploadPipelineBody
+  | SourceSystemCPipelineBody
+  | FunctionPipelineBody
+  | FhirPipelineBody
+  | OnlineSpreadsheetPipelineBody
+  | SourceSystemDPipelineBody
+  | SourceSystemEPipelineBody
+  | SourceSystemFPipelineBody
+  | SqlDatabaseAPipelineBody
+  | SqlDatabaseBPipelineBody
+  | SourceSystemGPipelineBody
+  | SourceSystemHPipelineBody
+  | SqlDatabaseCPipelineBody
+  | ParquetUploadPipelineBody
+  | SqlDatabaseDPipelineBody
+  | PublicDatasetPipelineBody
+  | WarehouseAPipelineBody
+  | ObjectStorageBucketPipelineBody
+  | SourceSystemIPipelineBody
+
+export interface DataPipelineBodyFields {
+  name: string
+  translations?: Translation[]
+  description?: string
+  owner?: string
+  url?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  tags?: string[]
+  /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
+  schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  transformation?: TransformationBody
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  dataQualityCheckGroup?: Reference | null
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  access?: AccessPart
+  dataWarehouseTarget: DataWarehouseTargetBody
+}
+
+export interface DataPipelineFields {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: Translation[]
+  description?: string
+  owner?: string
+  url?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  tags?: string[]
+  /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
+  schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  transformation?: Transformation
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated: boolean
+  triggerExpression?: string
+  scheduleable: boolean
+  dataQualityCheckGroup?: {
+    id: string
+    name: string
+  }
+  anonymousAccess: AnonymousAccess
+  access: Access
+  dataWarehouseTarget: DataWarehouseTarget
+  status: DataPipelineStatus
+  typeName: string
+  typeKey: string
+  dataWarehouseTargetSchemaName: string
+  dataWarehouseTargetTableName: string
+  dataPipelineSourceName?: string
+  displayDescription?: string
+  tagString?: string
+  dataDownload: boolean
+}
+
+export interface DataPipelineStatus {
+  lastRunStatus: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN"
+  lastRunSuccess?: string
+  lastRun?: string
+  nextFullReplaceRun?: string
+  lastRunDuration?: string
+  jobId?: string
+  taskId?: string
+  progress?: Progress
+  tables: TableSummary[]
+  mainTableAsTable?: Table
+}
+
+export interface DataPipelinesBody {
+  dataPipelines: DataPipelineBody[]
+}
+
+export interface DataQualityCheck {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels: Label[]
+  description?: string
+  displayLabels: Label[]
+  displayShortName: string
+  displayDescription?: string
+  access: Access
+  code: string
+  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
+  query: string
+}
+
+export interface DataQualityCheckBody {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  code: string
+  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
+  query: string
+  access?: AccessPart
+}
+
+export interface DataQualityCheckGroup {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels: Label[]
+  description?: string
+  displayLabels: Label[]
+  displayShortName: string
+  displayDescription?: string
+  access: Access
+  dataQualityChecks: ReferencedCheck[]
+}
+
+export interface DataQualityCheckGroupBody {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  dataQualityChecks?: Reference[]
+  access?: AccessPart
+}
+
+export interface DataQuery {
+  page?: number
+  pageSize?: number
+  /** Returns all rows as a file: csv, ndjson, parquet, arrow or xlsx. json, the default, returns a page. Takes precedence over the Accept header. */
+  format?: string
+  /** For csv: excel has a byte order mark, semicolons and decimal commas, and an apostrophe before texts that Excel would run as formulas. */
+  dialect?: "rfc4180" | "excel"
+}
+
+export interface DataWarehouseTarget {
+  schema: ReferencedSchema
+  tableName: string
+  /** The table with the unpublished rows of a current run, or of a failed run whose rows are retained. Only the response for a single pipeline contains it. */
+  stagingTableName?: string
+  tableSchema: string
+}
+
+export interface DataWarehouseTargetBody {
+  schema: SchemaReference
+  tableName?: string
+}
+
+export interface DeletedClient {
+  id: string
+  code: string
+  name: string
+  deleted: string
+  /** The time when maintenance erases the data. You can erase it earlier. */
+  eraseAfter: string
+}
+
+export interface Destination {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: Translation[]
+  description?: string
+  importOptions: ImportOptions
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated: boolean
+  triggerExpression?: string
+  scheduleable: boolean
+  type: "SOURCE_SYSTEM_C"
+  viewSource: ReferencedView
+  apiTarget?: ApiTarget
+  apiTokenTarget?: ApiTokenTarget
+  status: RunStatus
+  access: Access
+  displayDescription?: string
+}
+
+export interface DestinationBody {
+  name: string
+  translations?: Translation[]
+  description?: string
+  importOptions?: ImportOptions
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  type?: "SOURCE_SYSTEM_C"
+  viewSource: ViewReference
+  apiTarget?: ApiTargetBody
+  apiTokenTarget?: ApiTokenTargetBody
+  access?: AccessPart
+}
+
+export interface FhirPipeline extends DataPipelineFields {
+  type: "FHIR"
+  apiSource: ClinicalApiSource
+  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
+  method?: "SEARCH" | "BULK_EXPORT"
+  /** Each becomes a table. */
+  resourceTypes: string[]
+  /** Query parameters that limit the loaded resources, without the question mark. */
+  search?: string
+  /** For an export: only the members of this group. */
+  group?: string
+  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
+  views?: ViewDefinition[]
+}
+
+export interface FhirPipelineBody extends DataPipelineBodyFields {
+  type?: "FHIR"
+  apiSource: ClinicalApiSourceBody
+  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
+  method?: "SEARCH" | "BULK_EXPORT"
+  /** Each becomes a table. */
+  resourceTypes: string[]
+  /** Query parameters that limit the loaded resources, without the question mark. */
+  search?: string
+  /** For an export: only the members of this group. */
+  group?: string
+  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
+  views?: ViewDefinition[]
+}
+
+export interface FhirSourceBody extends SourceBodyFields {
+  type: "FHIR"
+  apiSource: ClinicalApiSourceBody
+  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
+  method?: "SEARCH" | "BULK_EXPORT"
+  /** Each becomes a table. */
+  resourceTypes: string[]
+  /** Query parameters that limit the loaded resources, without the question mark. */
+  search?: string
+  /** For an export: only the members of this group. */
+  group?: string
+  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
+  views?: ViewDefinition[]
+}
+
+export interface FilePreviewQuery {
+  /** Default: CSV_UPLOAD. */
+  type?: "CSV_UPLOAD" | "PARQUET_UPLOAD"
+  /** The file's name. */
+  name?: string
+  /** Default: 100. */
+  rows?: number
+  /** PIPE, COMMA, TAB, SEMI_COLON, or one ASCII sign. */
+  delimiter?: string
+  quote?: "DOUBLE" | "SINGLE" | "NONE"
+  escape?: "DOUBLED" | "BACKSLASH"
+  comment?: string
+  headerRow?: boolean
+  headerLines?: number
+  skipLines?: number
+  footerLines?: number
+  /** Number of delimiters at the end of every row after the last column. */
+  trailingDelimiters?: number
+  /** Whether spaces around fields and their quotes are removed. */
+  trimSpaces?: boolean
+  nullValues?: string[]
+  decimal?: "POINT" | "COMMA"
+  /** The name of the encoding in the WHATWG Encoding Standard. */
+  encoding?: string
+  /** For a workbook: the name of the sheet. Default: the first visible sheet with rows. */
+  sheet?: string
+  /** For a workbook: the position of the sheet, from 1, including hidden ones; replaces its name. */
+  sheetNumber?: number
+  /** For a zip archive with several files: the file to read. */
+  entry?: string
+  /** For a JSON document: the key whose value contains the rows. */
+  rowsUnder?: string
+}
+
+export interface ForeignKey {
+  column: string
+  referencedSchema: string
+  referencedTable: string
+  referencedColumn: string
+}
+
+export interface FunctionPipeline extends DataPipelineFields {
+  type: "FUNCTION"
+  functionSource: FunctionPlace
+  /** The parameters of each call, in addition to the cursor. */
+  payload?: Payload
+}
+
+export interface FunctionPipelineBody extends DataPipelineBodyFields {
+  type?: "FUNCTION"
+  functionSource: FunctionPlaceBody
+  /** The parameters of each call, in addition to the cursor. */
+  payload?: Payload
+}
+
+export interface FunctionPlace {
+  /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
+  url?: string
+  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  functionName?: string
+  /** The version or alias in AWS Lambda. */
+  qualifier?: string
+  /** The region of AWS Lambda. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
+  headerName?: string
+}
+
+export interface FunctionPlaceBody {
+  /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
+  url?: string
+  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  functionName?: string
+  /** The version or alias in AWS Lambda. */
+  qualifier?: string
+  /** The region of AWS Lambda. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
+  headerName?: string
+  /** The token for the address. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+  /** The id of the access key of AWS Lambda. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accessKey?: string | null
+  /** The secret key of the access key. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  secretKey?: string | null
+}
+
+export interface FunctionSourceBody extends SourceBodyFields {
+  type: "FUNCTION"
+  functionSource: FunctionPlaceBody
+  /** The parameters of each call, in addition to the cursor. */
+  payload?: Payload
+}
+
+export interface GroupResult {
+  name: string
+  status: "OK" | "FAILED" | "ERROR"
+  message: string
+  taskId: string
+  completedAt: string
+  variables: RunVariable[]
+  results: CheckResult[]
+}
+
+export interface ImportOptions {
+  /** The identifiers in the view: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute. */
+  dataElementIdScheme?: string
+  /** The identifiers in the view: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute. */
+  orgUnitIdScheme?: string
+  /** The identifiers in the view: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute. */
+  categoryOptionComboIdScheme?: string
+  /** The default for the other identifier schemes. Default: `UID`. */
+  idScheme?: string
+  /** Whether DHIS2 only checks the values and stores nothing. Default: false. */
+  dryRun?: boolean
+}
+
+export interface JdbcSource {
+  /** A host name or IP address, without port and scheme. */
+  hostname: string
+  /** Default: the standard port of the system. */
+  port?: number
+  /** The name of the database; for Oracle, of the service. */
+  database: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** Connect by TLS only. Default: false. */
+  ssl?: boolean
+  /** With TLS: accept any certificate of the server. Default: false. */
+  trustServerCertificate?: boolean
+}
+
+export interface JdbcSourceBody {
+  /** A host name or IP address, without port and scheme. */
+  hostname: string
+  /** Default: the standard port of the system. */
+  port?: number
+  /** The name of the database; for Oracle, of the service. */
+  database: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** Connect by TLS only. Default: false. */
+  ssl?: boolean
+  /** With TLS: accept any certificate of the server. Default: false. */
+  trustServerCertificate?: boolean
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+}
+
+export interface Job {
+  jobType: "DATA_PIPELINE_LOAD" | "VIEW_REFRESH" | "DATA_QUALITY_CHECK_GROUP_RUN" | "DESTINATION_PUSH"
+  object: JobObject
+  id: string
+  dataPipelineType?: "CLOUD_BLOB_STORAGE" | "SOURCE_SYSTEM_A" | "SOURCE_SYSTEM_B" | "CSV_UPLOAD" | "SOURCE_SYSTEM_C" | "FUNCTION" | "FHIR" | "ONLINE_SPREADSHEET" | "SOURCE_SYSTEM_D" | "SOURCE_SYSTEM_E" | "SOURCE_SYSTEM_F" | "SQL_DATABASE_A" | "SQL_DATABASE_B" | "SOURCE_SYSTEM_G" | "SOURCE_SYSTEM_H" | "SQL_DATABASE_C" | "PARQUET_UPLOAD" | "SQL_DATABASE_D" | "PUBLIC_DATASET" | "WAREHOUSE_A" | "OBJECT_STORAGE_BUCKET" | "SOURCE_SYSTEM_I"
+}
+
+export interface JobBody {
+  /** The type of job. Default: the type of the object. */
+  jobType?: "DATA_PIPELINE_LOAD" | "VIEW_REFRESH" | "DATA_QUALITY_CHECK_GROUP_RUN" | "DESTINATION_PUSH"
+  object?: JobObjectBody
+  /** The id of the job. Without `object`, it is the id of the object that the job runs. */
+  id?: string
+}
+
+export interface JobObject {
+  /** The internal number of the object. Use the uid instead. */
+  id?: number
+  uid: string
+  name: string
+  translations?: TranslationOfObject[]
+  created?: string
+}
+
+export interface JobObjectBody {
+  uid?: string
+  id?: number
+}
+
+export interface Label {
+  key: string
+  value: string
+}
+
+export interface LabelBody {
+  key: string
+  /** Default: an empty text. */
+  value?: string
+}
+
+export interface LabelledTranslation {
+  locale: string
+  property: string
+  value: string
+}
+
+export interface ListQuery {
+  query?: string
+  filter?: string[]
+  order?: string[]
+  rootJunction?: "AND" | "OR"
+  page?: number
+  pageSize?: number
+  /** The cursor of the previous page, from its header X-Next-Cursor. Filters and order must stay the same. */
+  after?: string
+  paging?: boolean
+  total?: boolean
+  locale?: string
+}
+
+export interface LogEntry {
+  id: string
+  created: string
+  lastUpdated: string
+  client: string
+  dataPipeline: string
+  taskId: string
+  logLevel: "DEBUG" | "INFO" | "WARN" | "ERROR"
+  logImportance: "LOW" | "MEDIUM" | "HIGH"
+  message: string
+}
+
+export interface LogQuery {
+  taskId?: string
+  logLevel?: "DEBUG" | "INFO" | "WARN" | "ERROR"
+  logImportance?: "LOW" | "MEDIUM" | "HIGH"
+  order?: "ASC" | "DESC"
+  page?: number
+  pageSize?: number
+}
+
+export interface LogStreamQuery {
+  /** One run; the stream ends when the run ends. */
+  taskId?: string
+  logLevel?: "DEBUG" | "INFO" | "WARN" | "ERROR"
+  logImportance?: "LOW" | "MEDIUM" | "HIGH"
+}
+
+export interface LookedUp {
+  id: string
+  code: string
+  name: string
+}
+
+export interface ObjectStorageBucketPipeline extends DataPipelineFields {
+  type: "OBJECT_STORAGE_BUCKET"
+  objectStoreSource: ObjectStoreSource
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptions
+}
+
+export interface ObjectStorageBucketPipelineBody extends DataPipelineBodyFields {
+  type?: "OBJECT_STORAGE_BUCKET"
+  objectStoreSource: ObjectStoreSourceBody
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptions
+}
+
+export interface ObjectStorageBucketSourceBody extends SourceBodyFields {
+  type: "OBJECT_STORAGE_BUCKET"
+  objectStoreSource: ObjectStoreSourceBody
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptions
+}
+
+export interface ObjectStoreSource {
+  /** The name of the bucket. */
+  bucket?: string
+  /** A field of older clients. Sluice stores it and does not use it; the key selects the objects to load. */
+  objectKey?: string
+  /** The region of the bucket. Default: detected. */
+  region?: string
+  /** The endpoint of an S3-compatible store. Default: Amazon S3. */
+  endpoint?: string
+  /** Whether the bucket is part of the URL path (path-style), as many S3-compatible stores require. */
+  pathStyle?: boolean
+}
+
+export interface ObjectStoreSourceBody {
+  /** The name of the bucket. */
+  bucket?: string
+  /** A field of older clients. Sluice stores it and does not use it; the key selects the objects to load. */
+  objectKey?: string
+  /** The region of the bucket. Default: detected. */
+  region?: string
+  /** The endpoint of an S3-compatible store. Default: Amazon S3. */
+  endpoint?: string
+  /** Whether the bucket is part of the URL path (path-style), as many S3-compatible stores require. */
+  pathStyle?: boolean
+  /** The id of the key. Without keys, only public objects are read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accessKey?: string | null
+  /** The secret key of the access key. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  secretKey?: string | null
+}
+
+export interface OnlineSpreadsheetPipeline extends DataPipelineFields {
+  type: "ONLINE_SPREADSHEET"
+  spreadsheetSource: SpreadsheetSource
+  /** The name of the sheet. Default: the first sheet. */
+  sheet?: string
+  /** The range of cells to load. Default: all cells. */
+  range?: string
+  /** Whether the first row contains the column names. Default: true. */
+  headerRow?: boolean
+}
+
+export interface OnlineSpreadsheetPipelineBody extends DataPipelineBodyFields {
+  type?: "ONLINE_SPREADSHEET"
+  spreadsheetSource: SpreadsheetSourceBody
+  /** The name of the sheet. Default: the first sheet. */
+  sheet?: string
+  /** The range of cells to load. Default: all cells. */
+  range?: string
+  /** Whether the first row contains the column names. Default: true. */
+  headerRow?: boolean
+}
+
+export interface OnlineSpreadsheetSourceBody extends SourceBodyFields {
+  type: "ONLINE_SPREADSHEET"
+  spreadsheetSource: SpreadsheetSourceBody
+  /** The name of the sheet. Default: the first sheet. */
+  sheet?: string
+  /** The range of cells to load. Default: all cells. */
+  range?: string
+  /** Whether the first row contains the column names. Default: true. */
+  headerRow?: boolean
+}
+
+export interface PageQuery {
+  page?: number
+  pageSize?: number
+}
+
+export interface Pager {
+  page: number
+  pageSize: number
+  totalCount?: number
+  offset: number
+  pageCount?: number
+}
+
+export interface PagingRequest {
+  page?: number
+  pageSize?: number
+  /** The cursor of the previous page, from its header X-Next-Cursor. Filters and order must stay the same. */
+  after?: string
+  /** false returns the first 1,000 rows as one page. */
+  paging?: boolean
+  /** false omits the totals, which saves time. */
+  total?: boolean
+}
+
+export interface ParquetUploadPipeline extends DataPipelineFields {
+  type: "PARQUET_UPLOAD"
+  file?: UploadedFile
+}
+
+export interface ParquetUploadPipelineBody extends DataPipelineBodyFields {
+  type?: "PARQUET_UPLOAD"
+}
+
+export interface ParquetUploadSourceBody extends SourceBodyFields {
+  type: "PARQUET_UPLOAD"
+}
+
+/** The parameters of each call, in addition to the cursor. */
+export interface Payload {}
+
+export interface PlannedTable {
+  schema: string
+  table: string
+  /** Absent if the table does not exist yet. */
+  rowsBefore?: number
+  rowsAfter: number
+  changes: ({
+    kind: "COLUMN_ADDED" | "COLUMN_VANISHED" | "COLUMN_EMPTIED" | "COLUMN_DROPPED" | "TYPE_WIDENED" | "TYPE_CHANGED" | "SHAPE_REPLACED" | "ROWS_FELL" | "PART_NOT_READ" | "VIEWS_RECREATED"
+    /** The changed column. Absent if the change concerns the whole table. */
+    column?: string
+    /** The value before: a type name of the warehouse, or a number of rows. */
+    from?: string
+    /** The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read. */
+    to?: string
+    /** For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column. */
+    rows?: number
+    /** Whether this change gives the run the status WARNING. */
+    warning: boolean
+  })[]
+}
+
+export interface PreviewSheet {
+  /** The position of the sheet, from 1, including hidden sheets. Send it as `sheetNumber` to read the sheet. */
+  number: number
+  name: string
+  hidden: boolean
+  hasRows: boolean
+  /** Whether the rows are from this sheet. */
+  read: boolean
+}
+
+export interface Progress {
+  bytesRead: number
+  bytesTotal?: number
+  rowsRead: number
+  rowsRejected: number
+  /** Percentage of the bytes. It never decreases, even if a source is read again; 100 means published. */
+  percentage?: number
+  rowsPerSecond: number
+  bytesPerSecond: number
+  /** Estimated time when reading ends, at the current rate. */
+  estimatedEnd?: string
+}
+
+export interface PublicColumn {
+  name: string
+  label: string
+  dataType: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
+}
+
+export interface PublicData {
+  id: string
+  columns: PublicColumn[]
+  rows: unknown[][]
+  height: number
+  width: number
+}
+
+export interface PublicDataQuery {
+  page?: number
+  /** Default: 100. */
+  pageSize?: number
+}
+
+export interface PublicDataset {
+  key: string
+  lastUpdated: string
+  name: string
+  description?: string
+  owner?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  tags: string[]
+  tagString?: string
+  headerRow: boolean
+  table?: Table
+  status: PublicDatasetStatus
+}
+
+export interface PublicDatasetBody {
+  key: string
+  name: string
+  description?: string
+  owner?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  tags?: string[]
+  /** Whether the first row contains the column names. A change loads the file again. */
+  headerRow?: boolean
+}
+
+export interface PublicDatasetFileQuery {
+  /** Seconds to wait for the load. The load continues after this time. Default: 30. */
+  wait?: number
+  /** The file's name. */
+  name?: string
+  /** If true, the table gets its columns and types from this file alone. Set it if the file was rejected because its columns have changed on purpose. */
+  rebuild?: boolean
+}
+
+export interface PublicDatasetForm {
+  key: string
+  name: string
+  description?: string
+  owner?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  /** Tags, separated by commas. */
+  tags?: string
+  /** Whether the first row names the columns. Default: true. */
+  headerRow?: "true" | "false"
+}
+
+export interface PublicDatasetPipeline extends DataPipelineFields {
+  type: "PUBLIC_DATASET"
+  /** The key of the public dataset. */
+  key: string
+}
+
+export interface PublicDatasetPipelineBody extends DataPipelineBodyFields {
+  type?: "PUBLIC_DATASET"
+  /** The key of the public dataset. */
+  key: string
+}
+
+export interface PublicDatasetSourceBody extends SourceBodyFields {
+  type: "PUBLIC_DATASET"
+  /** The key of the public dataset. */
+  key: string
+}
+
+export interface PublicDatasetStatus {
+  lastRunStatus: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN"
+  lastRunSuccess?: string
+  lastRun?: string
+  nextFullReplaceRun?: string
+  lastRunDuration?: string
+  jobId?: string
+  /** The outcome of the last load and what to do next. Only members of the organisation of the dataset see it. */
+  message?: string
+  /** Number of rows that the last load rejected. Only members of the organisation of the dataset see it. */
+  rowsRejected?: number
+  /** The first rejected rows, with the reasons. Absent in lists. */
+  rejectedRows?: RejectedRow[]
+}
+
+export interface PublicDatasetUploadQuery {
+  /** Seconds to wait for the load. The load continues after this time. Default: 30. */
+  wait?: number
+}
+
+export interface PublicMetadata {
+  id: string
+  name: string
+  displayName: string
+  description?: string
+  displayDescription?: string
+  tags: string[]
+  url?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  lastUpdated?: string
+  rowCount: number
+  columns: PublicColumn[]
+}
+
+export interface QueryResult {
+  schema: string
+  name: string
+  displayName?: string
+  description?: string
+  size: number
+  rowCount: number
+  columnCount: number
+  sizeMb: number
+  sizePretty: string
+  qualifiedTableName: string
+  tableName: string
+  columns: Column[]
+  foreignKeys: ForeignKey[]
+  queryStartTime: string
+  queryDuration: number
+  rows: unknown[][]
+  height: number
+  width: number
+}
+
+export interface Reference {
+  id: string
+}
+
+export interface ReferencedCheck {
+  id: string
+  created?: string
+  lastUpdated?: string
+  displayName?: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client?: string
+  name: string
+  translations?: LabelledTranslation[]
+  shortName?: string
+  labels?: Label[]
+  description?: string
+  displayLabels?: Label[]
+  displayShortName?: string
+  displayDescription?: string
+  access?: Access
+  code?: string
+  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
+  query?: string
+}
+
+export interface ReferencedSchema {
+  id: string
+  created?: string
+  lastUpdated?: string
+  displayName?: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client?: string
+  name: string
+  translations?: Translation[]
+  schemaName: string
+  description?: string
+  tags?: string[]
+  permanent?: boolean
+  providerSchema?: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  access?: Access
+  statistics?: {
+    dataPipelines: number
+    views: number
+  }
+  displayDescription?: string
+  tagString?: string
+}
+
+export interface ReferencedView {
+  id: string
+  created?: string
+  lastUpdated?: string
+  displayName?: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client?: string
+  name: string
+  translations?: Translation[]
+  description?: string
+  tags?: string[]
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query?: string
+  /** Whether its rows are stored and refreshed by each run. */
+  materialized?: boolean
+  disabled?: boolean
+  runTrigger?: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  triggerExpression?: string
+  scheduleable?: boolean
+  schema?: ReferencedSchema
+  dataWarehouseViewName?: string
+  qualifiedDataWarehouseViewName?: string
+  warehouseAViewName?: string
+  status?: ViewStatus
+  anonymousAccess?: AnonymousAccess
+  access?: Access
+  displayDescription?: string
+  tagString?: string
+}
+
+export interface RejectedRow {
+  line: number
+  column?: string
+  reason: string
+  raw: string
+}
+
+export interface RejectedRowsQuery {
+  page?: number
+  pageSize?: number
+  /** Returns all rows as a file: csv, ndjson, parquet, arrow or xlsx. json, the default, returns a page. Takes precedence over the Accept header. */
+  format?: string
+  /** For csv: excel has a byte order mark, semicolons and decimal commas, and an apostrophe before texts that Excel would run as formulas. */
+  dialect?: "rfc4180" | "excel"
+}
+
+export interface ResultEnvelope {
+  status: "OK" | "WARNING" | "ERROR"
+  httpStatus: string
+  httpStatusCode: number
+  statusCode: number
+  errorCode: string
+  message: string
+  messageKey?: string
+  devMessage?: string
+  data?: Record<string, unknown>
+}
+
+export interface Run {
+  taskId: string
+  status: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN"
+  trigger: "MANUAL" | "SCHEDULE" | "WORKFLOW"
+  /** The requested mode. The log shows if it was not possible. */
+  mode: "FULL" | "INCREMENTAL"
+  /** RUN. Data pipelines also have DRY_RUN, which publishes nothing, and RESTORE, which publishes the rows before the last publication. */
+  action: "RUN" | "DRY_RUN" | "RESTORE"
+  /** The scheduled time of the run. */
+  scheduledFor?: string
+  attempt: number
+  created: string
+  started?: string
+  finished?: string
+  duration?: string
+  startedBy?: string
+  /** The uploaded file of the run. */
+  file?: RunFile
+  progress: Progress
+  rowsWritten?: number
+  bytesWritten?: number
+  message?: string
+  errorCode?: string
+  plannedTables?: PlannedTable[]
+  jobs?: WorkflowRunJob[]
+}
+
+export interface RunBody {
+  /** FULL, the default, replaces all rows. INCREMENTAL continues after the last run if the source can return only changes. */
+  mode?: "FULL" | "INCREMENTAL"
+  /** For a data pipeline: the table gets its columns and types from this load only. Such a run is FULL. */
+  rebuild?: boolean
+  /** For a data pipeline: reads and checks the source and compares it with the table, but publishes nothing. The result has `plannedTables`, rejected rows and check results. The start of another run cancels the dry run. */
+  dryRun?: boolean
+}
+
+/** The uploaded file of the run. */
+export interface RunFile {
+  name: string
+  size: number
+  sha256: string
+  /** Absent for runs that an earlier version of Sluice started. */
+  uploaded?: string
+}
+
+export interface RunInput {
+  /** Values of variables for this run. Absent variables have their stored values. A name that is neither stored nor used by a query is rejected. Responses omit the values of secured variables. */
+  variables?: RunVariableBody[]
+}
+
+export interface RunStatus {
+  lastRunStatus: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN"
+  lastRunSuccess?: string
+  lastRun?: string
+  nextFullReplaceRun?: string
+  lastRunDuration?: string
+  jobId?: string
+}
+
+export interface RunVariable {
+  name: string
+  secured: boolean
+  value?: string
+}
+
+export interface RunVariableBody {
+  name: string
+  secured?: boolean
+  value?: string
+}
+
+export interface SavedDataPipeline {
+  id: string
+  name: string
+  type: string
+  result: "CREATED" | "UPDATED"
+}
+
+export interface SavedDataPipelines {
+  dataPipelines: SavedDataPipeline[]
+}
+
+export interface Schema {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: Translation[]
+  schemaName: string
+  description?: string
+  tags?: string[]
+  permanent: boolean
+  providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  access: Access
+  statistics: {
+    dataPipelines: number
+    views: number
+  }
+  displayDescription?: string
+  tagString?: string
+}
+
+export interface SchemaBody {
+  name: string
+  translations?: Translation[]
+  schemaName?: string
+  description?: string
+  tags?: string[]
+  permanent: boolean
+  providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  access?: AccessPart
+}
+
+export interface SchemaReference {
+  id: string
+}
+
+export interface SearchRequest {
+  query?: string
+  filter?: string[]
+  order?: string[]
+  rootJunction?: "AND" | "OR"
+  paging: PagingRequest
+}
+
+export interface Setting {
+  /** Absent if the value is the default. */
+  id?: string
+  created?: string
+  lastUpdated?: string
+  client: string
+  key: "ALERT_EMAIL" | "DEFAULT_ACCESS_LEVEL" | "DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES" | "RETAIN_TEMP_FILES" | "THEME"
+  /** ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty. */
+  value: string
+  /** Why the value has no effect, such as alert addresses on an installation without a mail server. */
+  warning?: string
+}
+
+export interface SettingBody {
+  /** The `lastUpdated` of the setting that you read. If the setting has changed since then, `client` is ignored instead of checked. */
+  lastUpdated?: string
+  /** If present, it must equal the key in the path. */
+  key?: "ALERT_EMAIL" | "DEFAULT_ACCESS_LEVEL" | "DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES" | "RETAIN_TEMP_FILES" | "THEME"
+  /** ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty. */
+  value: string
+  /** If present, it must be the client of the caller. */
+  client?: string
+}
+
+export type SourceBody =
+  | CloudBlobStorageSourceBody
+  | SourceSystemASourceBody
+  | SourceSystemBSourceBody
+  | CsvUploadSourceBody
+  | SourceSystemCSourceBody
+  | FunctionSourceBody
+  | FhirSourceBody
+  | OnlineSpreadsheetSourceBody
+  | SourceSystemDSourceBody
+  | SourceSystemESourceBody
+  | SourceSystemFSourceBody
+  | SqlDatabaseASourceBody
+  | SqlDatabaseBSourceBody
+  | SourceSystemGSourceBody
+  | SourceSystemHSourceBody
+  | SqlDatabaseCSourceBody
+  | ParquetUploadSourceBody
+  | SqlDatabaseDSourceBody
+  | PublicDatasetSourceBody
+  | WarehouseASourceBody
+  | ObjectStorageBucketSourceBody
+  | SourceSystemISourceBody
+
+export interface SourceBodyFields {
+  id?: string
+  /** Number of rows. Default: 100. */
+  rows?: number
+}
+
+export interface SourceLookupBody {
+  jdbcSource?: JdbcSourceBody
+  functionSource?: FunctionPlaceBody
+  spreadsheetSource?: SpreadsheetSourceBody
+  /** The base address of DHIS2, without /api. */
+  url?: string
+  username?: string
+  password?: string
+  authToken?: string
+  /** Returns only options whose name contains this text. */
+  query?: string
+  /** The parent of nested options, such as the project of forms. Absent for a saved pipeline. */
+  within?: string
+}
+
+export interface SourcePreview {
+  schema: string
+  name: string
+  displayName?: string
+  description?: string
+  size: number
+  rowCount: number
+  columnCount: number
+  sizeMb: number
+  sizePretty: string
+  qualifiedTableName: string
+  tableName: string
+  columns: Column[]
+  foreignKeys: ForeignKey[]
+  queryStartTime: string
+  queryDuration: number
+  rows: unknown[][]
+  height: number
+  width: number
+  /** Whether the preview contains all rows of the source. */
+  complete: boolean
+  rejected: RejectedRow[]
+  notes: string[]
+  csvGuesses?: CsvGuesses
+  /** For a workbook: its sheets with cells, in their order. */
+  sheets?: PreviewSheet[]
+}
+
+export interface SourceSystemAPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_A"
+  apiSource: ApiLoginSource
+  /** The number of the facility. */
+  project: string
+  /** Each becomes a table. */
+  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
+  /** Dated records since this day. */
+  startDate?: string
+  /** Dated records until this day, inclusive. */
+  endDate?: string
+}
+
+export interface SourceSystemAPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_A"
+  apiSource: ApiLoginSourceBody
+  /** The number of the facility. */
+  project: string
+  /** Each becomes a table. */
+  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
+  /** Dated records since this day. */
+  startDate?: string
+  /** Dated records until this day, inclusive. */
+  endDate?: string
+}
+
+export interface SourceSystemASourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_A"
+  apiSource: ApiLoginSourceBody
+  /** The number of the facility. */
+  project: string
+  /** Each becomes a table. */
+  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
+  /** Dated records since this day. */
+  startDate?: string
+  /** Dated records until this day, inclusive. */
+  endDate?: string
+}
+
+export interface SourceSystemBPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_B"
+  apiSource: ApiUserTokenSource
+  /** The name after /a/ in the address of the project. */
+  domain: string
+  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
+  forms?: string[]
+  /** Each becomes a table. */
+  caseTypes?: string[]
+  /** Whether archived forms are loaded. */
+  includeArchived?: boolean
+}
+
+export interface SourceSystemBPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_B"
+  apiSource: ApiUserTokenSourceBody
+  /** The name after /a/ in the address of the project. */
+  domain: string
+  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
+  forms?: string[]
+  /** Each becomes a table. */
+  caseTypes?: string[]
+  /** Whether archived forms are loaded. */
+  includeArchived?: boolean
+}
+
+export interface SourceSystemBSourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_B"
+  apiSource: ApiUserTokenSourceBody
+  /** The name after /a/ in the address of the project. */
+  domain: string
+  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
+  forms?: string[]
+  /** Each becomes a table. */
+  caseTypes?: string[]
+  /** Whether archived forms are loaded. */
+  includeArchived?: boolean
+}
+
+export interface SourceSystemCPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_C"
+  apiSource: ApiSource
+  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
+  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
+  /** For data values: ids of data sets. Set either these or data elements. */
+  dataSets?: string[]
+  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
+  dataElements?: string[]
+  /** For events: ids of programs. Each stage becomes a table. */
+  programs?: string[]
+  /** For metadata. Each kind becomes a table. */
+  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
+  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
+  orgUnits?: string[]
+  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
+  periods?: string[]
+  /** If set, the list of periods is not used. */
+  startDate?: string
+  /** If set, the list of periods is not used. The day is included. */
+  endDate?: string
+  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
+  outputIdScheme?: string
+}
+
+export interface SourceSystemCPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_C"
+  apiSource: ApiSourceBody
+  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
+  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
+  /** For data values: ids of data sets. Set either these or data elements. */
+  dataSets?: string[]
+  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
+  dataElements?: string[]
+  /** For events: ids of programs. Each stage becomes a table. */
+  programs?: string[]
+  /** For metadata. Each kind becomes a table. */
+  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
+  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
+  orgUnits?: string[]
+  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
+  periods?: string[]
+  /** If set, the list of periods is not used. */
+  startDate?: string
+  /** If set, the list of periods is not used. The day is included. */
+  endDate?: string
+  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
+  outputIdScheme?: string
+}
+
+export interface SourceSystemCSourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_C"
+  apiSource: ApiSourceBody
+  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
+  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
+  /** For data values: ids of data sets. Set either these or data elements. */
+  dataSets?: string[]
+  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
+  dataElements?: string[]
+  /** For events: ids of programs. Each stage becomes a table. */
+  programs?: string[]
+  /** For metadata. Each kind becomes a table. */
+  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
+  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
+  orgUnits?: string[]
+  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
+  periods?: string[]
+  /** If set, the list of periods is not used. */
+  startDate?: string
+  /** If set, the list of periods is not used. The day is included. */
+  endDate?: string
+  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
+  outputIdScheme?: string
+}
+
+export interface SourceSystemDPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_D"
+  apiSource: ApiLoginSource
+  /** The id of the report to load. Set either this or resource types. */
+  report?: string
+  /** Each becomes a table. Set either these or a report. */
+  resourceTypes?: string[]
+}
+
+export interface SourceSystemDPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_D"
+  apiSource: ApiLoginSourceBody
+  /** The id of the report to load. Set either this or resource types. */
+  report?: string
+  /** Each becomes a table. Set either these or a report. */
+  resourceTypes?: string[]
+}
+
+export interface SourceSystemDSourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_D"
+  apiSource: ApiLoginSourceBody
+  /** The id of the report to load. Set either this or resource types. */
+  report?: string
+  /** Each becomes a table. Set either these or a report. */
+  resourceTypes?: string[]
+}
+
+export interface SourceSystemEPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_E"
+  apiSource: ApiTokenSource
+  /** The uid of the form, from its address. */
+  survey: string
+}
+
+export interface SourceSystemEPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_E"
+  apiSource: ApiTokenSourceBody
+  /** The uid of the form, from its address. */
+  survey: string
+}
+
+export interface SourceSystemESourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_E"
+  apiSource: ApiTokenSourceBody
+  /** The uid of the form, from its address. */
+  survey: string
+}
+
+export interface SourceSystemFPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_F"
+  apiSource: ApiLoginSource
+  /** Codes of forms. Default: all forms. */
+  forms?: string[]
+  /** Whether people and places are loaded. Default: true. */
+  contacts?: boolean
+}
+
+export interface SourceSystemFPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_F"
+  apiSource: ApiLoginSourceBody
+  /** Codes of forms. Default: all forms. */
+  forms?: string[]
+  /** Whether people and places are loaded. Default: true. */
+  contacts?: boolean
+}
+
+export interface SourceSystemFSourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_F"
+  apiSource: ApiLoginSourceBody
+  /** Codes of forms. Default: all forms. */
+  forms?: string[]
+  /** Whether people and places are loaded. Default: true. */
+  contacts?: boolean
+}
+
+export interface SourceSystemGPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_G"
+  apiSource: ApiLoginSource
+  /** The number of the project. */
+  project: string
+  /** The XML form id. */
+  form: string
+  /** Whether deleted submissions are loaded and marked. */
+  includeDeleted?: boolean
+}
+
+export interface SourceSystemGPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_G"
+  apiSource: ApiLoginSourceBody
+  /** The number of the project. */
+  project: string
+  /** The XML form id. */
+  form: string
+  /** Whether deleted submissions are loaded and marked. */
+  includeDeleted?: boolean
+}
+
+export interface SourceSystemGSourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_G"
+  apiSource: ApiLoginSourceBody
+  /** The number of the project. */
+  project: string
+  /** The XML form id. */
+  form: string
+  /** Whether deleted submissions are loaded and marked. */
+  includeDeleted?: boolean
+}
+
+export interface SourceSystemHPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_H"
+  apiSource: ApiTokenSource
+  /** Ids of facilities. */
+  facilities: string[]
+  /** Requisitions initiated since this day. */
+  startDate: string
+  /** Requisitions initiated until this day, inclusive. */
+  endDate: string
+}
+
+export interface SourceSystemHPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_H"
+  apiSource: ApiTokenSourceBody
+  /** Ids of facilities. */
+  facilities: string[]
+  /** Requisitions initiated since this day. */
+  startDate: string
+  /** Requisitions initiated until this day, inclusive. */
+  endDate: string
+}
+
+export interface SourceSystemHSourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_H"
+  apiSource: ApiTokenSourceBody
+  /** Ids of facilities. */
+  facilities: string[]
+  /** Requisitions initiated since this day. */
+  startDate: string
+  /** Requisitions initiated until this day, inclusive. */
+  endDate: string
+}
+
+export interface SourceSystemIPipeline extends DataPipelineFields {
+  type: "SOURCE_SYSTEM_I"
+  apiSource: ApiLoginSource
+  /** Each becomes a table; nested lists become child tables. */
+  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
+  /** Records changed since this day. */
+  startDate?: string
+}
+
+export interface SourceSystemIPipelineBody extends DataPipelineBodyFields {
+  type?: "SOURCE_SYSTEM_I"
+  apiSource: ApiLoginSourceBody
+  /** Each becomes a table; nested lists become child tables. */
+  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
+  /** Records changed since this day. */
+  startDate?: string
+}
+
+export interface SourceSystemISourceBody extends SourceBodyFields {
+  type: "SOURCE_SYSTEM_I"
+  apiSource: ApiLoginSourceBody
+  /** Each becomes a table; nested lists become child tables. */
+  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
+  /** Records changed since this day. */
+  startDate?: string
+}
+
+export interface SpreadsheetSource {
+  /** The address of the spreadsheet in the browser. */
+  url: string
+}
+
+export interface SpreadsheetSourceBody {
+  /** The address of the spreadsheet in the browser. */
+  url: string
+  /** The JSON key file of an account that the spreadsheet is shared with. Without it, an API key is needed. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  serviceAccountKey?: string | null
+  /** An API key is sufficient if everyone with the link can view the spreadsheet. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface SqlDatabaseAPipeline extends DataPipelineFields {
+  type: "SQL_DATABASE_A"
+  jdbcSource: JdbcSource
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  defaultPort: number
+  jdbcConnectionUrl: string
+}
+
+export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
+  type?: "SQL_DATABASE_A"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseASourceBody extends SourceBodyFields {
+  type: "SQL_DATABASE_A"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseBPipeline extends DataPipelineFields {
+  type: "SQL_DATABASE_B"
+  jdbcSource: JdbcSource
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  defaultPort: number
+  jdbcConnectionUrl: string
+}
+
+export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
+  type?: "SQL_DATABASE_B"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseBSourceBody extends SourceBodyFields {
+  type: "SQL_DATABASE_B"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseCPipeline extends DataPipelineFields {
+  type: "SQL_DATABASE_C"
+  jdbcSource: JdbcSource
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  defaultPort: number
+  jdbcConnectionUrl: string
+}
+
+export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
+  type?: "SQL_DATABASE_C"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseCSourceBody extends SourceBodyFields {
+  type: "SQL_DATABASE_C"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseDPipeline extends DataPipelineFields {
+  type: "SQL_DATABASE_D"
+  jdbcSource: JdbcSource
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  defaultPort: number
+  jdbcConnectionUrl: string
+}
+
+export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
+  type?: "SQL_DATABASE_D"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface SqlDatabaseDSourceBody extends SourceBodyFields {
+  type: "SQL_DATABASE_D"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface Step {
+  /** SERIAL, the default: one job after the other. PARALLEL: all jobs of the step, limited by the slots of the organisation; further jobs are QUEUED. */
+  executionMode: "SERIAL" | "PARALLEL"
+  /** Seconds between the end of the step and the start of the next one. Default: 0. */
+  delayAfter: number
+  disabled: boolean
+  jobs: Job[]
+}
+
+export interface StepBody {
+  /** SERIAL, the default: one job after the other. PARALLEL: all jobs of the step, limited by the slots of the organisation; further jobs are QUEUED. */
+  executionMode?: "SERIAL" | "PARALLEL"
+  /** Seconds between the end of the step and the start of the next one. Default: 0. */
+  delayAfter?: number
+  /** Whether its jobs are skipped. Default: false. */
+  disabled?: boolean
+  jobs?: JobBody[]
+}
+
+export interface Table {
+  schema: string
+  name: string
+  displayName?: string
+  description?: string
+  size: number
+  rowCount: number
+  columnCount: number
+  sizeMb: number
+  sizePretty: string
+  qualifiedTableName: string
+  tableName: string
+  columns: Column[]
+  foreignKeys: ForeignKey[]
+}
+
+export interface TableListQuery {
+  /** Returns only tables whose name contains this text. */
+  query?: string
+  page?: number
+  /** Default: 50. */
+  pageSize?: number
+}
+
+export interface TableMetadata {
+  schema?: string
+  name: string
+}
+
+export interface TableSummary {
+  schema: string
+  id: string
+  name: string
+  displayName?: string
+  description?: string
+  size: number
+  sizeMb: number
+  rowCount: number
+  foreignKeys: ForeignKey[]
+}
+
+export interface TargetBody {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  username?: string
+  password?: string
+  authToken?: string
+}
+
+export interface TargetLookupBody {
+  /** The base address of DHIS2, without /api. */
+  url?: string
+  username?: string
+  password?: string
+  authToken?: string
+  /** Returns only options whose name contains this text. */
+  query?: string
+}
+
+export interface Transformation {
+  sqlStatements: ({
+    description?: string
+    statement: string
+  })[]
+}
+
+export interface TransformationBody {
+  sqlStatements?: ({
+    description?: string
+    statement: string
+  })[]
+}
+
+export interface Translation {
+  locale: string
+  property: "name" | "NAME" | "description" | "DESCRIPTION"
+  value: string
+}
+
+export interface TranslationOfObject {
+  locale: string
+  property: string
+  value: string
+}
+
+export interface UploadQuery {
+  /** The file's name. */
+  name?: string
+}
+
+export interface UploadedFile {
+  name: string
+  size: number
+  sha256: string
+  uploaded: string
+  uploadedBy?: string
+  /** Only in the response to an upload: the columns that have changed since the last load and what a run will do, or the reason why a run would fail. */
+  mismatch?: string
+  /** Only in the response to an upload: why the stored file was not checked. It may be damaged or have other columns. */
+  checkSkipped?: string
+}
+
+export interface Variable {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: Translation[]
+  /** Stored encrypted and never returned. */
+  secured: boolean
+  /** Absent if the variable is secured. */
+  value?: string
+}
+
+export interface VariableBody {
+  name: string
+  translations?: Translation[]
+  /** Stored encrypted and never returned. */
+  secured: boolean
+  /** If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured. */
+  value?: string
+}
+
+export interface View {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: Translation[]
+  description?: string
+  tags?: string[]
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query: string
+  /** Whether its rows are stored and refreshed by each run. */
+  materialized: boolean
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated: boolean
+  triggerExpression?: string
+  scheduleable: boolean
+  schema: ReferencedSchema
+  dataWarehouseViewName: string
+  qualifiedDataWarehouseViewName: string
+  warehouseAViewName: string
+  status: ViewStatus
+  anonymousAccess: AnonymousAccess
+  access: Access
+  displayDescription?: string
+  tagString?: string
+}
+
+export interface ViewBody {
+  status?: ViewStatusBody
+  name: string
+  translations?: Translation[]
+  description?: string
+  tags?: string[]
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query: string
+  /** Whether its rows are stored and refreshed by each run. */
+  materialized: boolean
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  schema: SchemaReference
+  /** The view in the warehouse. Default: derived from the name. */
+  dataWarehouseViewName?: string
+  /** Alternative to dataWarehouseViewName. It applies if it differs from the stored name. If both fields have different new names, the request is rejected with 422. */
+  warehouseAViewName?: string
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  access?: AccessPart
+}
+
+export interface ViewDefinition {
+  name: string
+  resource: string
+  select: ({})[]
+  where?: ({})[]
+  constant?: ({})[]
+}
+
+export interface ViewPreviewBody {
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query: string
+  schema: SchemaReference
+  /** Number of rows. Default: 100. */
+  rows?: number
+}
+
+export interface ViewReference {
+  id: string
+}
+
+export interface ViewStatus {
+  /** PENDING: a table that the view reads does not exist yet. The view is built as soon as that table exists. */
+  lastRunStatus: "OK" | "WARNING" | "FAILED" | "RUNNING" | "QUEUED" | "CANCELLED" | "NEVER_RUN" | "PENDING"
+  lastRunSuccess?: string
+  lastRun?: string
+  nextFullReplaceRun?: string
+  lastRunDuration?: string
+  jobId?: string
+  /** For a pending view: the tables that it waits for. */
+  pendingReason?: string
+  /** The number of an external dashboard that shows the view. The service only stores it. */
+  visualizationId?: number
+  /** The address of an external dashboard that shows the view. The service only stores it. */
+  visualizationHref?: string
+}
+
+export interface ViewStatusBody {
+  /** The number of an external dashboard that shows the view. The service only stores it. */
+  visualizationId?: number
+  /** The address of an external dashboard that shows the view. The service only stores it. */
+  visualizationHref?: string
+}
+
+export interface WarehouseAPipeline extends DataPipelineFields {
+  type: "WAREHOUSE_A"
+  jdbcSource: JdbcSource
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  defaultPort: number
+  jdbcConnectionUrl: string
+}
+
+export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
+  type?: "WAREHOUSE_A"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface WarehouseASourceBody extends SourceBodyFields {
+  type: "WAREHOUSE_A"
+  jdbcSource: JdbcSourceBody
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface Workflow {
+  id: string
+  created: string
+  lastUpdated: string
+  displayName: string
+  createdBy?: string
+  lastUpdatedBy?: string
+  client: string
+  name: string
+  translations?: Translation[]
+  description?: string
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated: boolean
+  triggerExpression?: string
+  scheduleable: boolean
+  displayDescription?: string
+  steps: WorkflowSteps
+  status: RunStatus
+  access: Access
+}
+
+export interface WorkflowBody {
+  name: string
+  translations?: Translation[]
+  description?: string
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  /** Whether runs in between are incremental for jobs that support it. */
+  continuouslyUpdated: boolean
+  steps: WorkflowStepsBody
+  access?: AccessPart
+}
+
+export interface WorkflowRunJob {
+  step: number
+  job: number
+  jobType: "DATA_PIPELINE_LOAD" | "VIEW_REFRESH" | "DATA_QUALITY_CHECK_GROUP_RUN" | "DESTINATION_PUSH"
+  name: string
+  /** The object that the job runs; absent after its deletion. */
+  uid?: string
+  /** SKIPPED: the job is disabled, or an earlier job failed. */
+  status: "WAITING" | "QUEUED" | "RUNNING" | "OK" | "WARNING" | "FAILED" | "CANCELLED" | "SKIPPED"
+  /** The run that the job started or waits for. */
+  taskId?: string
+  started?: string
+  finished?: string
+}
+
+export interface WorkflowSearchResult {
+  results: Workflow[]
+  pager: Pager
+}
+
+export interface WorkflowSteps {
+  /** STOP, the default, skips all jobs after a failed one. CONTINUE runs them. */
+  errorStrategy: "STOP" | "CONTINUE"
+  steps: Step[]
+}
+
+export interface WorkflowStepsBody {
+  /** STOP, the default, skips all jobs after a failed one. CONTINUE runs them. */
+  errorStrategy?: "STOP" | "CONTINUE"
+  steps?: StepBody[]
+}

@@ -1,0 +1,60 @@
+import type { CallInput, Operation, UntypedInput } from './operation.ts'
+import type { ServiceClient } from './service-client.ts'
+
+export interface Page<Item> {
+  items: Item[]
+  /** Items on all pages, if the service counted them. */
+  total: number | undefined
+}
+
+type ItemOf<Result> = Result extends readonly (infer Item)[] ? Item : never
+type Input<Path extends string, Query, Body> = {} extends CallInput<Path, Query, Body>
+  ? [input?: CallInput<Path, Query, Body>]
+  : [input: CallInput<Path, Query, Body>]
+
+/** Items of one page, unless the input says otherwise. The services return at most 1,000. */
+const defaultPageSize = 200
+
+/**
+ * Yields the pages of a list or search, from the first or the one that the input names. Each page is requested when it
+ * is needed.
+ */
+export async function* pages<Path extends string, Query, Body, Result extends readonly unknown[]>(
+  client: ServiceClient,
+  operation: Operation<Path, Query, Body, Result>,
+  ...[input]: Input<Path, Query, Body>
+): AsyncGenerator<Page<ItemOf<Result>>, void, void> {
+  const given = (input ?? {}) as UntypedInput
+  let position: object | undefined = {}
+  while (position) {
+    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, atPosition(operation, given, position))
+    const total = headers.get('x-total-count')
+    yield { items: body, total: total === null ? undefined : Number(total) }
+    position = nextPosition(headers)
+  }
+}
+
+/** Yields the items of a list or search, page after page. */
+export async function* items<Path extends string, Query, Body, Result extends readonly unknown[]>(
+  client: ServiceClient,
+  operation: Operation<Path, Query, Body, Result>,
+  ...input: Input<Path, Query, Body>
+): AsyncGenerator<ItemOf<Result>, void, void> {
+  for await (const page of pages(client, operation, ...input)) yield* page.items
+}
+
+/** A search has its position in the body, a list in the query. */
+function atPosition({ method }: Operation, { query, body, ...input }: UntypedInput, position: object): UntypedInput {
+  const size = { pageSize: defaultPageSize }
+  if (method === 'get') return { ...input, query: { ...size, ...(query as object), ...position } }
+  const { paging, ...search } = (body ?? {}) as { paging?: object }
+  return { ...input, query, body: { ...search, paging: { ...size, ...paging, ...position } } }
+}
+
+/** Returns the position of the next page: its cursor, or its number in lists without cursors. */
+function nextPosition(headers: Headers): object | undefined {
+  const after = headers.get('x-next-cursor')
+  if (after !== null) return { after, page: undefined }
+  const [page, count] = ['x-page', 'x-page-count'].map((name) => Number(headers.get(name)))
+  return page! < count! || headers.get('link')?.includes('rel="next"') ? { page: page! + 1 } : undefined
+}

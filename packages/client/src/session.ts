@@ -1,0 +1,112 @@
+import { ServiceUnavailable, RemoteProblem } from './errors.ts'
+import { auth, type SecondFactorDemand, type Tokens } from './generated/identity.ts'
+import { serviceClient } from './service-client.ts'
+
+/** A signed-in user. The tokens are only in memory. */
+export interface Session {
+  /** For `serviceClient({ baseUrl, token })`: returns an access token, and renews it before it expires. */
+  token: (rejected?: string) => Promise<string>
+  /** Ends the session, for all who have its tokens. */
+  signOut(): Promise<void>
+}
+
+export interface SignIn {
+  /** Address of the identity service, such as `https://id.example.org`. */
+  identityUrl: string
+  username: string
+  password: string
+}
+
+/** The password was correct, and the user has a second factor. */
+export class SecondFactorRequired extends Error {
+  override readonly name = 'SecondFactorRequired'
+  /** What the user can enter: `TOTP`, the code of an authenticator app, or `RECOVERY_CODE`. */
+  readonly methods: readonly string[]
+  /** Completes the sign-in within five minutes. Throws `RemoteProblem` for a wrong code; call it again with another one. */
+  readonly confirm: (code: string) => Promise<Session>
+
+  constructor({ methods }: SecondFactorDemand['secondFactor'], confirm: (code: string) => Promise<Session>) {
+    super('This user has a second factor: confirm the sign-in with a code.')
+    this.methods = methods
+    this.confirm = confirm
+  }
+}
+
+/** Signs in with a password. Throws `SecondFactorRequired`, or `RemoteProblem` for a wrong password. */
+export async function signIn({ identityUrl, username, password }: SignIn): Promise<Session> {
+  const identity = serviceClient({ baseUrl: identityUrl })
+  const answer = await identity.call(auth.login, { body: { username, password } })
+  if (!('secondFactor' in answer)) return sessionFromTokens(identityUrl, answer)
+  const { ticket } = answer.secondFactor
+  throw new SecondFactorRequired(answer.secondFactor, async (code) =>
+    sessionFromTokens(identityUrl, await identity.call(auth.loginWithCode, { body: { ticket, code } })),
+  )
+}
+
+/** Returns the session of tokens that the identity service issued. Only one session may use a refresh token. */
+export function sessionFromTokens(identityUrl: string, tokens: Tokens): Session {
+  let held: Tokens | undefined = tokens
+  const anonymous = serviceClient({ baseUrl: identityUrl })
+  const renewed = renewedToken(async () => {
+    const { refreshToken } = held ?? tokens
+    return (held = await anonymous.call(auth.refresh, { body: { refreshToken } }))
+  }, tokens)
+  const token: Session['token'] = async (rejected) => {
+    if (!held) throw new Error('This session has ended. Sign in again.')
+    return renewed(rejected)
+  }
+  const identity = serviceClient({ baseUrl: identityUrl, token })
+  return {
+    token,
+    async signOut() {
+      if (!held) return
+      try {
+        await identity.call(auth.logout)
+      } catch (error) {
+        // The session has already ended.
+        if (!(error instanceof RemoteProblem && error.status === 401)) throw error
+      }
+      held = undefined
+    },
+  }
+}
+
+/** An access token and the seconds for which it is valid. */
+interface AccessToken {
+  accessToken: string
+  expiresIn: number
+}
+
+/** Seconds before its end in which a token is renewed: longer than any request needs until its token is checked. */
+const marginSeconds = 60
+
+/**
+ * Returns a token source that calls `renew` when no token is held, shortly before the token expires, and after a
+ * service has rejected it. Concurrent requests share one renewal, because a refresh token is valid once. While the
+ * renewal fails for lack of a connection, the held token is used until it expires.
+ */
+export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessToken): Session['token'] {
+  let held = first && validity(first)
+  let renewing: Promise<string> | undefined
+
+  async function renewOnce(rejected: string | undefined): Promise<string> {
+    try {
+      held = validity(await renew())
+    } catch (error) {
+      const usable = held && held.token !== rejected && Date.now() < held.end
+      if (!usable || !(error instanceof ServiceUnavailable)) throw error
+    }
+    return held!.token
+  }
+
+  return async (rejected) => {
+    if (held && held.token !== rejected && Date.now() < held.renewal) return held.token
+    return (renewing ??= renewOnce(rejected).finally(() => (renewing = undefined)))
+  }
+}
+
+/** Times in milliseconds. */
+function validity({ accessToken: token, expiresIn }: AccessToken) {
+  const end = Date.now() + expiresIn * 1000
+  return { token, end, renewal: end - Math.min(marginSeconds, expiresIn / 2) * 1000 }
+}

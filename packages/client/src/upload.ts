@@ -1,0 +1,204 @@
+import { BodySourceError } from './errors.ts'
+import type { Operation, UntypedInput, UploadInput } from './operation.ts'
+import { formType, isOutage, pause, type ServiceClient, type Transport } from './service-client.ts'
+
+/**
+ * The bytes of a file. In browsers, a `File` or another `Blob`. In Node.js, also a readable stream, or what
+ * `fs.openAsBlob` returns. Only a Blob can be sent again after a broken connection.
+ */
+export type UploadBody = Blob | AsyncIterable<Uint8Array>
+
+export interface UploadOptions {
+  body: UploadBody
+  /** Bytes. The default for a Blob is its size. With it, a service can reject a file that is too large at once. */
+  size?: number
+  /** Called with the number of bytes that were sent, and the size if it is known. After a broken connection, it restarts at 0. */
+  onProgress?: (sent: number, size: number | undefined) => void
+  /** How often a Blob is sent until the connection holds. Default: 3. */
+  attempts?: number
+  /**
+   * Sends the request in another way, such as by a protocol that resumes broken uploads. It adds the body itself, and
+   * its response is the response of the operation.
+   */
+  transport?: Transport
+}
+
+const retryDelayMs = 2_000
+
+/**
+ * Uploads a file. A complete upload replaces the previous file at once, so a broken one changes nothing. Throws as the
+ * client does, and the error of the body's source unchanged.
+ */
+export async function upload<Path extends string, Query, Result, Form>(
+  client: ServiceClient,
+  operation: Operation<Path, Query, any, Result, Form>,
+  input: UploadInput<Path, Query, Form> & UploadOptions,
+): Promise<Result> {
+  const { body, attempts = 3, transport, signal } = input
+  const { params, query, headers } = input as UntypedInput
+  const isBlob = body instanceof Blob
+  const source = isBlob ? undefined : readAhead(body)
+  const request = { params, query, ...(headers && { headers }), signal }
+  try {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const send = transport ?? (source ? streamTransport(source, input) : blobTransport(body as Blob, operation, input))
+        return (await client.send<Result>(operation, request, { transport: send, replay: isBlob })).body
+      } catch (error) {
+        if (!isBlob || attempt >= attempts || !isOutage(error)) throw error
+        await pause(retryDelayMs * attempt, signal)
+      }
+    }
+  } finally {
+    await source?.close()
+  }
+}
+
+interface BlobUpload {
+  form?: unknown
+  size?: number
+  onProgress?: UploadOptions['onProgress']
+}
+
+/** Sends a Blob. Browsers report progress only to XMLHttpRequest. */
+function blobTransport(file: Blob, { upload: type }: Operation, { form, size = file.size, onProgress }: BlobUpload): Transport {
+  const body = type === formType ? formWith(form as object, file) : file
+  const report = (sent: number) => onProgress?.(Math.min(sent, size), size)
+  const { XMLHttpRequest } = globalThis as unknown as { XMLHttpRequest?: new () => ProgressRequest }
+  if (XMLHttpRequest) return (url, init) => sendWithProgress(new XMLHttpRequest(), url, init, body, report)
+  if (body instanceof FormData)
+    return async (url, init) => {
+      const response = await fetch(url, { ...init, body })
+      report(size)
+      return response
+    }
+  return async (url, init) => {
+    const source = readAhead(readBlob(file))
+    try {
+      return await streamTransport(source, { size, onProgress })(url, init)
+    } finally {
+      await source.close()
+    }
+  }
+}
+
+/** Returns a form with these fields before the file, as services require. */
+function formWith(fields: object, file: Blob): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.append(name, String(value))
+  form.append('file', file)
+  return form
+}
+
+/** The parts of XMLHttpRequest that this module uses. */
+interface ProgressRequest {
+  upload: { onprogress?: (event: { loaded: number }) => void }
+  onload?: () => void
+  onerror?: () => void
+  onabort?: () => void
+  status: number
+  responseText: string
+  open(method: string, url: string): void
+  setRequestHeader(name: string, value: string): void
+  getAllResponseHeaders(): string
+  send(body: Blob | FormData): void
+  abort(): void
+}
+
+function sendWithProgress(
+  request: ProgressRequest,
+  url: URL,
+  { method = 'POST', headers, signal }: RequestInit,
+  body: Blob | FormData,
+  report: (sent: number) => void,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const abort = () => request.abort()
+    const settle = (end: () => void) => {
+      signal?.removeEventListener('abort', abort)
+      end()
+    }
+    request.open(method, url.href)
+    ;(headers as Headers).forEach((value, name) => request.setRequestHeader(name, value))
+    request.upload.onprogress = ({ loaded }) => report(loaded)
+    request.onload = () => settle(() => resolve(responseOf(request)))
+    request.onerror = () => settle(() => reject(new TypeError('The connection broke')))
+    request.onabort = () => settle(() => reject(signal?.reason))
+    signal?.addEventListener('abort', abort, { once: true })
+    request.send(body)
+    if (signal?.aborted) abort()
+  })
+}
+
+function responseOf(request: ProgressRequest): Response {
+  const { status, responseText } = request
+  const lines = request.getAllResponseHeaders().trim().split('\r\n').filter(Boolean)
+  const headers = lines.map((line): [string, string] => {
+    const end = line.indexOf(':')
+    return [line.slice(0, end), line.slice(end + 1).trim()]
+  })
+  return new Response(status === 204 ? null : responseText, { status, headers })
+}
+
+interface ByteSource {
+  next(): Promise<IteratorResult<Uint8Array>>
+  close(): Promise<void>
+}
+
+/**
+ * Starts to read a source at once, so that it is closed even if the request is never sent. A stream of Node.js that
+ * cannot be opened would otherwise end the process.
+ */
+function readAhead(source: AsyncIterable<Uint8Array>): ByteSource {
+  const iterator = source[Symbol.asyncIterator]()
+  let first: Promise<IteratorResult<Uint8Array>> | undefined = iterator.next()
+  first.catch(() => {})
+  return {
+    next() {
+      const next = first ?? iterator.next()
+      first = undefined
+      return next
+    },
+    async close() {
+      await iterator.return?.().catch(() => {})
+    },
+  }
+}
+
+async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, void> {
+  const reader = file.stream().getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    yield value
+  }
+}
+
+/** Sends a stream, and counts what was taken from it. */
+function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): Transport {
+  return async (url, init) => {
+    let sent = 0
+    let failure: BodySourceError | undefined
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          const next = await source.next().catch((error: unknown) => {
+            throw (failure = new BodySourceError(error))
+          })
+          if (next.done) return controller.close()
+          controller.enqueue(next.value)
+          onProgress?.((sent += next.value.byteLength), size)
+        },
+        cancel: () => source.close(),
+      },
+      { highWaterMark: 0 },
+    )
+    const headers = new Headers(init.headers)
+    if (size !== undefined) headers.set('content-length', String(size))
+    try {
+      return await fetch(url, { ...init, headers, body: stream, duplex: 'half' } as RequestInit)
+    } catch (error) {
+      throw failure ?? error
+    }
+  }
+}
