@@ -15,8 +15,21 @@ const source = join(root, 'packages/client')
 export async function buildClientPackage(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
-  const emit = ['--noEmit', 'false', '--declaration', '--rewriteRelativeImportExtensions', '--outDir', join(folder, 'dist')]
-  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', source, '--rootDir', join(source, 'src'), ...emit])
+  const emit = [
+    '--noEmit',
+    'false',
+    '--declaration',
+    '--rewriteRelativeImportExtensions',
+    '--outDir',
+    join(folder, 'dist'),
+  ]
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), [
+    '-p',
+    source,
+    '--rootDir',
+    join(source, 'src'),
+    ...emit,
+  ])
   const manifest = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as Record<string, unknown>
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(publishedManifest(manifest), null, 2)}\n`)
   await cp(join(source, 'README.md'), join(folder, 'README.md'))

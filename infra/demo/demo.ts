@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SecondFactorRequired, type Session, signIn, type SignIn } from '@sluice/client'
+import { SecondFactorRequired, type UserSession, signIn, type PasswordSignIn } from '@sluice/client'
 import pc from 'picocolors'
 import { state } from '../paths.ts'
 import { Refusal } from '../user-error.ts'
@@ -63,13 +63,15 @@ async function demo(given: DemoArguments): Promise<void> {
 const succeeded = ({ run: { status } }: LoadedCsv) => status === 'OK' || status === 'WARNING'
 
 /** Signs in, with a code from the terminal if the user has a second factor. */
-async function signInWithCode(user: SignIn, signal: AbortSignal): Promise<Session> {
+async function signInWithCode(user: PasswordSignIn, signal: AbortSignal): Promise<UserSession> {
   try {
     return await signIn(user)
   } catch (error) {
     if (!(error instanceof SecondFactorRequired)) throw error
     if (!isTerminal)
-      throw new Refusal(`${user.username} has a second factor: start the demo in a terminal, where you can enter its code.`)
+      throw new Refusal(
+        `${user.username} has a second factor: start the demo in a terminal, where you can enter its code.`,
+      )
     return await error.confirm(await promptPassword(`  Code of the second factor of ${user.username}: `, signal))
   }
 }

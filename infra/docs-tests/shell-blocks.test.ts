@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Session, signIn } from '@sluice/client'
+import { type UserSession, signIn } from '@sluice/client'
 import type { Column } from '@sluice/contracts'
 import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip-tests'
@@ -14,7 +14,7 @@ import { pathOfTerminal, runProgram } from './run-program.ts'
 import { startStack, type RunningStack } from './running-stack.ts'
 
 let stack: RunningStack
-let session: Session
+let session: UserSession
 
 beforeAll(async () => {
   stack = await startStack()

@@ -65,11 +65,7 @@ export class ServiceUnavailable extends Error {
   /** Seconds to wait before the next attempt, if the service sent Retry-After. */
   readonly retryAfter: number | undefined
 
-  constructor(
-    reason: UnavailableReason,
-    message: string,
-    { cause, problem, retryAfter }: UnavailableDetails = {},
-  ) {
+  constructor(reason: UnavailableReason, message: string, { cause, problem, retryAfter }: UnavailableDetails = {}) {
     super(message, { cause })
     this.reason = reason
     this.problem = problem

@@ -1,13 +1,20 @@
 export { type FieldViolation, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './errors.ts'
 export { events, followRun, type EventOptions, type RunEvent, type ServerSentEvent } from './events.ts'
 export type { CallInput, CallOptions, Operation, UploadInput } from './operation.ts'
-export { items, pages, type Page } from './pages.ts'
+export { items, pages, type ListPage } from './pages.ts'
 export {
   serviceClient,
   type ServiceClient,
   type ServiceResponse,
   type TokenSource,
-  type Transport,
+  type RequestTransport,
 } from './service-client.ts'
-export { renewedToken, SecondFactorRequired, sessionFromTokens, signIn, type Session, type SignIn } from './session.ts'
+export {
+  renewedToken,
+  SecondFactorRequired,
+  sessionFromTokens,
+  signIn,
+  type UserSession,
+  type PasswordSignIn,
+} from './session.ts'
 export { upload, type UploadBody, type UploadOptions } from './upload.ts'

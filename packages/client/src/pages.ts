@@ -1,16 +1,17 @@
 import type { CallInput, Operation, UntypedInput } from './operation.ts'
 import type { ServiceClient } from './service-client.ts'
 
-export interface Page<Item> {
+export interface ListPage<Item> {
   items: Item[]
   /** Items on all pages, if the service counted them. */
   total: number | undefined
 }
 
 type ItemOf<Result> = Result extends readonly (infer Item)[] ? Item : never
-type Input<Path extends string, Query, Body> = {} extends CallInput<Path, Query, Body>
-  ? [input?: CallInput<Path, Query, Body>]
-  : [input: CallInput<Path, Query, Body>]
+type PagedInput<Path extends string, Query, Body> =
+  {} extends CallInput<Path, Query, Body>
+    ? [input?: CallInput<Path, Query, Body>]
+    : [input: CallInput<Path, Query, Body>]
 
 /** Items of one page, unless the input says otherwise. The services return at most 1,000. */
 const defaultPageSize = 200
@@ -22,8 +23,8 @@ const defaultPageSize = 200
 export async function* pages<Path extends string, Query, Body, Result extends readonly unknown[]>(
   client: ServiceClient,
   operation: Operation<Path, Query, Body, Result>,
-  ...[input]: Input<Path, Query, Body>
-): AsyncGenerator<Page<ItemOf<Result>>, void, void> {
+  ...[input]: PagedInput<Path, Query, Body>
+): AsyncGenerator<ListPage<ItemOf<Result>>, void, void> {
   const given = (input ?? {}) as UntypedInput
   let position: object | undefined = {}
   while (position) {
@@ -38,7 +39,7 @@ export async function* pages<Path extends string, Query, Body, Result extends re
 export async function* items<Path extends string, Query, Body, Result extends readonly unknown[]>(
   client: ServiceClient,
   operation: Operation<Path, Query, Body, Result>,
-  ...input: Input<Path, Query, Body>
+  ...input: PagedInput<Path, Query, Body>
 ): AsyncGenerator<ItemOf<Result>, void, void> {
   for await (const page of pages(client, operation, ...input)) yield* page.items
 }

@@ -2,7 +2,7 @@ import { BodySourceError, type ProblemDocument, RemoteProblem, ServiceUnavailabl
 import type { CallInput, Operation, OptionalInput, UntypedInput } from './operation.ts'
 
 /** Sends a request and returns its response, as the global `fetch` does. */
-export type Transport = (url: URL, init: RequestInit) => Promise<Response>
+export type RequestTransport = (url: URL, init: RequestInit) => Promise<Response>
 
 /**
  * Returns the access token of a request, or undefined to send none. After a service has rejected a token, it is called
@@ -29,7 +29,7 @@ export interface ServiceResponse<Result> {
 }
 
 interface SendOptions {
-  transport?: Transport
+  transport?: RequestTransport
   /** Whether the request can be sent again with another token. Default: true. */
   replay?: boolean
 }
@@ -116,7 +116,7 @@ const isRead = ({ method, effect }: Operation): boolean => (effect ?? (method ==
 
 const operationName = ({ method, path }: Operation): string => `${method.toUpperCase()} ${path}`
 
-const fetchWith: Transport = (url, init) => fetch(url, init)
+const fetchWith: RequestTransport = (url, init) => fetch(url, init)
 
 /** Resolves after the time. Rejects with the reason of the signal if it aborts first. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -145,13 +145,16 @@ async function attemptExchange<T>(
   url: URL,
   init: RequestInit,
   { timeout, signal }: AttemptLimits,
-  transport: Transport,
+  transport: RequestTransport,
   read: (response: Response) => Promise<T> | T,
 ): Promise<T> {
   const late = new AbortController()
   const timer = timeout === undefined ? undefined : setTimeout(() => late.abort(), timeout)
   try {
-    const response = await transport(url, { ...init, signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal })
+    const response = await transport(url, {
+      ...init,
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+    })
     if (!response.ok) throw await refusalOf(name(), response)
     return await read(response)
   } catch (error) {

@@ -3,14 +3,14 @@ import { auth, type SecondFactorDemand, type Tokens } from './generated/identity
 import { serviceClient } from './service-client.ts'
 
 /** A signed-in user. The tokens are only in memory. */
-export interface Session {
+export interface UserSession {
   /** For `serviceClient({ baseUrl, token })`: returns an access token, and renews it before it expires. */
   token: (rejected?: string) => Promise<string>
   /** Ends the session, for all who have its tokens. */
   signOut(): Promise<void>
 }
 
-export interface SignIn {
+export interface PasswordSignIn {
   /** Address of the identity service, such as `https://id.example.org`. */
   identityUrl: string
   username: string
@@ -23,9 +23,9 @@ export class SecondFactorRequired extends Error {
   /** What the user can enter: `TOTP`, the code of an authenticator app, or `RECOVERY_CODE`. */
   readonly methods: readonly string[]
   /** Completes the sign-in within five minutes. Throws `RemoteProblem` for a wrong code; call it again with another one. */
-  readonly confirm: (code: string) => Promise<Session>
+  readonly confirm: (code: string) => Promise<UserSession>
 
-  constructor({ methods }: SecondFactorDemand['secondFactor'], confirm: (code: string) => Promise<Session>) {
+  constructor({ methods }: SecondFactorDemand['secondFactor'], confirm: (code: string) => Promise<UserSession>) {
     super('This user has a second factor: confirm the sign-in with a code.')
     this.methods = methods
     this.confirm = confirm
@@ -33,7 +33,7 @@ export class SecondFactorRequired extends Error {
 }
 
 /** Signs in with a password. Throws `SecondFactorRequired`, or `RemoteProblem` for a wrong password. */
-export async function signIn({ identityUrl, username, password }: SignIn): Promise<Session> {
+export async function signIn({ identityUrl, username, password }: PasswordSignIn): Promise<UserSession> {
   const identity = serviceClient({ baseUrl: identityUrl })
   const answer = await identity.call(auth.login, { body: { username, password } })
   if (!('secondFactor' in answer)) return sessionFromTokens(identityUrl, answer)
@@ -44,14 +44,14 @@ export async function signIn({ identityUrl, username, password }: SignIn): Promi
 }
 
 /** Returns the session of tokens that the identity service issued. Only one session may use a refresh token. */
-export function sessionFromTokens(identityUrl: string, tokens: Tokens): Session {
+export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSession {
   let held: Tokens | undefined = tokens
   const anonymous = serviceClient({ baseUrl: identityUrl })
   const renewed = renewedToken(async () => {
     const { refreshToken } = held ?? tokens
     return (held = await anonymous.call(auth.refresh, { body: { refreshToken } }))
   }, tokens)
-  const token: Session['token'] = async (rejected) => {
+  const token: UserSession['token'] = async (rejected) => {
     if (!held) throw new Error('This session has ended. Sign in again.')
     return renewed(rejected)
   }
@@ -85,7 +85,7 @@ const marginSeconds = 60
  * service has rejected it. Concurrent requests share one renewal, because a refresh token is valid once. While the
  * renewal fails for lack of a connection, the held token is used until it expires.
  */
-export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessToken): Session['token'] {
+export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessToken): UserSession['token'] {
   let held = first && validity(first)
   let renewing: Promise<string> | undefined
 

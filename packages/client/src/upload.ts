@@ -1,6 +1,6 @@
 import { BodySourceError } from './errors.ts'
 import type { Operation, UntypedInput, UploadInput } from './operation.ts'
-import { formType, isOutage, pause, type ServiceClient, type Transport } from './service-client.ts'
+import { formType, isOutage, pause, type ServiceClient, type RequestTransport } from './service-client.ts'
 
 /**
  * The bytes of a file. In browsers, a `File` or another `Blob`. In Node.js, also a readable stream, or what
@@ -20,7 +20,7 @@ export interface UploadOptions {
    * Sends the request in another way, such as by a protocol that resumes broken uploads. It adds the body itself, and
    * its response is the response of the operation.
    */
-  transport?: Transport
+  transport?: RequestTransport
 }
 
 const retryDelayMs = 2_000
@@ -42,7 +42,8 @@ export async function upload<Path extends string, Query, Result, Form>(
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        const send = transport ?? (source ? streamTransport(source, input) : blobTransport(body as Blob, operation, input))
+        const send =
+          transport ?? (source ? streamTransport(source, input) : blobTransport(body as Blob, operation, input))
         return (await client.send<Result>(operation, request, { transport: send, replay: isBlob })).body
       } catch (error) {
         if (!isBlob || attempt >= attempts || !isOutage(error)) throw error
@@ -61,7 +62,11 @@ interface BlobUpload {
 }
 
 /** Sends a Blob. Browsers report progress only to XMLHttpRequest. */
-function blobTransport(file: Blob, { upload: type }: Operation, { form, size = file.size, onProgress }: BlobUpload): Transport {
+function blobTransport(
+  file: Blob,
+  { upload: type }: Operation,
+  { form, size = file.size, onProgress }: BlobUpload,
+): RequestTransport {
   const body = type === formType ? formWith(form as object, file) : file
   const report = (sent: number) => onProgress?.(Math.min(sent, size), size)
   const { XMLHttpRequest } = globalThis as unknown as { XMLHttpRequest?: new () => ProgressRequest }
@@ -92,10 +97,8 @@ function formWith(fields: object, file: Blob): FormData {
 
 /** The parts of XMLHttpRequest that this module uses. */
 interface ProgressRequest {
-  upload: { onprogress?: (event: { loaded: number }) => void }
-  onload?: () => void
-  onerror?: () => void
-  onabort?: () => void
+  upload: { addEventListener(type: 'progress', listener: (event: { loaded: number }) => void): void }
+  addEventListener(type: 'load' | 'error' | 'abort', listener: () => void): void
   status: number
   responseText: string
   open(method: string, url: string): void
@@ -114,16 +117,16 @@ function sendWithProgress(
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     const abort = () => request.abort()
-    const settle = (end: () => void) => {
+    const finish = (end: () => void) => {
       signal?.removeEventListener('abort', abort)
       end()
     }
     request.open(method, url.href)
     ;(headers as Headers).forEach((value, name) => request.setRequestHeader(name, value))
-    request.upload.onprogress = ({ loaded }) => report(loaded)
-    request.onload = () => settle(() => resolve(responseOf(request)))
-    request.onerror = () => settle(() => reject(new TypeError('The connection broke')))
-    request.onabort = () => settle(() => reject(signal?.reason))
+    request.upload.addEventListener('progress', ({ loaded }) => report(loaded))
+    request.addEventListener('load', () => finish(() => resolve(responseOf(request))))
+    request.addEventListener('error', () => finish(() => reject(new TypeError('The connection broke'))))
+    request.addEventListener('abort', () => finish(() => reject(signal?.reason)))
     signal?.addEventListener('abort', abort, { once: true })
     request.send(body)
     if (signal?.aborted) abort()
@@ -175,7 +178,7 @@ async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, void> {
 }
 
 /** Sends a stream, and counts what was taken from it. */
-function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): Transport {
+function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
   return async (url, init) => {
     let sent = 0
     let failure: BodySourceError | undefined

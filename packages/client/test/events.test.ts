@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
+import { until } from '@sluice/testing/wait-until'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { EventSource } from 'undici'
@@ -103,7 +104,7 @@ it('closes the connection when the loop is left or the signal aborts, also betwe
   }
   await using server = await scriptedServer(watched)
   await take(follow(server.url), 1)
-  while (closed < 1) await sleep(5)
+  await until(() => closed === 1)
 
   const reason = new Error('the page was closed')
   const caller = new AbortController()
@@ -111,7 +112,7 @@ it('closes the connection when the loop is left or the signal aborts, also betwe
     for await (const _event of follow(server.url, { signal: caller.signal })) caller.abort(reason)
   }
   await expect(all()).rejects.toBe(reason)
-  while (closed < 2) await sleep(5)
+  await until(() => closed === 2)
 
   server.now(stream(['retry: 60000\n\ndata: 1\n\n']))
   const later = new AbortController()
@@ -184,7 +185,11 @@ function readWithUndici(url: string): Promise<object[]> {
   return new Promise((resolve) => {
     for (const name of names)
       source.addEventListener(name, (given) => {
-        const { lastEventId: id, type: event, data } = given as unknown as { lastEventId: string; type: string; data: string }
+        const {
+          lastEventId: id,
+          type: event,
+          data,
+        } = given as unknown as { lastEventId: string; type: string; data: string }
         found.push({ id, event, data })
         if (!isLast({ id, event, data })) return
         source.close()

@@ -21,7 +21,9 @@ function listOf(total: number, limit: number, cursors: boolean): Behaviour {
       'x-page': String(page),
       'x-page-size': String(size),
       'x-total-count': String(total),
-      ...(cursors ? more && { 'x-next-cursor': String(first + size) } : { 'x-page-count': String(Math.ceil(total / size)) }),
+      ...(cursors
+        ? more && { 'x-next-cursor': String(first + size) }
+        : { 'x-page-count': String(Math.ceil(total / size)) }),
     })(response, request)
   }
 }
@@ -31,17 +33,22 @@ it('yields every item once and in order, for any number of items and any size of
   const client = serviceClient({ baseUrl: server.url })
   const service = fc.record({ total: fc.nat(60), limit: fc.integer({ min: 1, max: 20 }), cursors: fc.boolean() })
   await fc.assert(
-    fc.asyncProperty(service, fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }), async (list, pageSize) => {
-      server.now(listOf(list.total, list.limit, list.cursors))
-      const query = pageSize === undefined ? {} : { pageSize }
-      const found = await Array.fromAsync(items(client, schemas.list, { query }), ({ id }) => Number(id))
-      expect(found).toEqual(Array.from({ length: list.total }, (_, index) => index))
-    }),
+    fc.asyncProperty(
+      service,
+      fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
+      async (list, pageSize) => {
+        server.now(listOf(list.total, list.limit, list.cursors))
+        const query = pageSize === undefined ? {} : { pageSize }
+        const found = await Array.fromAsync(items(client, schemas.list, { query }), ({ id }) => Number(id))
+        expect(found).toEqual(Array.from({ length: list.total }, (_, index) => index))
+      },
+    ),
     { numRuns: drawCount({ short: 60, long: 2_000 }) },
   )
 })
 
-const queriesOf = (asked: Asked[]) => asked.map(({ url }) => Object.fromEntries(new URL(url, 'http://here').searchParams))
+const queriesOf = (asked: Asked[]) =>
+  asked.map(({ url }) => Object.fromEntries(new URL(url, 'http://here').searchParams))
 
 it('keeps the query, and requests a page only when it is needed', async () => {
   await using server = await scriptedServer(listOf(500, 1000, true))
@@ -60,7 +67,8 @@ it('keeps the query, and requests a page only when it is needed', async () => {
 })
 
 it('follows the Link header of a list without cursors and totals', async () => {
-  const page = (number: number, link: string) => json(200, [{ taskId: `t${number}` }], { 'x-page': String(number), link })
+  const page = (number: number, link: string) =>
+    json(200, [{ taskId: `t${number}` }], { 'x-page': String(number), link })
   const next = '</api/v1/x?page=2>; rel="next"'
   await using server = await scriptedServer(page(1, next), page(2, '</api/v1/x?page=1>; rel="first"'))
   const client = serviceClient({ baseUrl: server.url })
@@ -71,7 +79,10 @@ it('follows the Link header of a list without cursors and totals', async () => {
 
 it('continues a search in its body', async () => {
   const cursor = { 'x-page': '1', 'x-next-cursor': 'c1' }
-  await using server = await scriptedServer(json(200, [{ id: 'a' }], cursor), json(200, [{ id: 'b' }], { 'x-page': '2' }))
+  await using server = await scriptedServer(
+    json(200, [{ id: 'a' }], cursor),
+    json(200, [{ id: 'b' }], { 'x-page': '2' }),
+  )
   const client = serviceClient({ baseUrl: server.url })
   const body = { query: 'ida', paging: { total: false } }
   const found = await Array.fromAsync(items(client, users.search, { body }), ({ id }) => id)

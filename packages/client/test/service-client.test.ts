@@ -133,16 +133,12 @@ it.each([
   ['is behind a proxy that returns 502', text(502, 'Bad gateway', 'text/plain'), 'overloaded'],
 ] as const)('throws ServiceUnavailable with the reason if the service %s', async (_what, behaviour, reason) => {
   await using server = await scriptedServer(behaviour)
-  const failure = clientOf(server.url, { timeout: reason === 'timed-out' ? 100 : 10_000 }).call(
-    session.read,
-  )
+  const failure = clientOf(server.url, { timeout: reason === 'timed-out' ? 100 : 10_000 }).call(session.read)
   await expect(failure).rejects.toMatchObject({ name: 'ServiceUnavailable', reason })
 })
 
 it('names the host and port if the connection is refused', async () => {
-  await expect(clientOf('http://127.0.0.1:1').call(session.read)).rejects.toThrow(
-    /127\.0\.0\.1:1 cannot be reached/,
-  )
+  await expect(clientOf('http://127.0.0.1:1').call(session.read)).rejects.toThrow(/127\.0\.0\.1:1 cannot be reached/)
 })
 
 it('rejects with the reason of the signal if the caller aborts', async () => {

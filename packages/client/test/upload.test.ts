@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { dataPipelines, publicDatasets } from '../src/generated/pipeline.ts'
-import { serviceClient, ServiceUnavailable, upload, type Transport } from '../src/index.ts'
+import { serviceClient, ServiceUnavailable, upload, type RequestTransport } from '../src/index.ts'
 import { json, problem, reset, scriptedServer } from './scripted-server.ts'
 
 const uid = '0198c1a0-0000-7000-8000-000000000001'
@@ -107,7 +107,12 @@ it('sends the fields of a form before the file', async () => {
   const [{ headers, body } = { headers: {}, body: '' }] = server.asked
   const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(headers['content-type'] ?? '') ?? []
   const parts = body.split(`--${boundary}`).map((part) => part.trim())
-  expect(parts.map((part) => /name="(\w+)"/.exec(part)?.[1]).filter(Boolean)).toEqual(['key', 'name', 'headerRow', 'file'])
+  expect(parts.map((part) => /name="(\w+)"/.exec(part)?.[1]).filter(Boolean)).toEqual([
+    'key',
+    'name',
+    'headerRow',
+    'file',
+  ])
   expect(parts.at(-2)).toMatch(/filename="world.csv"[^]*\r\n\r\na,b$/)
 })
 
@@ -149,7 +154,7 @@ it('closes the stream and rejects with the reason of the signal when the caller 
 
 it('leaves the body to a given transport, and takes its response as that of the operation', async () => {
   const requests: [string, string | null][] = []
-  const transport: Transport = async (url, { headers }) => {
+  const transport: RequestTransport = async (url, { headers }) => {
     requests.push([url.pathname, new Headers(headers).get('authorization')])
     return Response.json(file)
   }

@@ -1,5 +1,6 @@
-import { RemoteProblem, serviceClient } from '@sluice/client'
+import { RemoteProblem, serviceClient, ServiceUnavailable } from '@sluice/client'
 import {
+  ajvWith,
   hasRole,
   identityOperations,
   type Credential,
@@ -7,7 +8,6 @@ import {
   type PrincipalState,
 } from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
-import { checkResponse } from './check-response.ts'
 import { batchLookups, lookupCache } from './lookup-cache.ts'
 import type { IdentityLookups } from './identity-lookups.ts'
 
@@ -64,11 +64,28 @@ export function identityLookups({
     client,
     clients: (uids) => findAll(uids, client),
     async letPublish(uids) {
-      if (uids.length > 0)
-        await call(lookups.datasetPublishers, { ids: uids.slice(0, maxBatchSize) })
+      if (uids.length > 0) await call(lookups.datasetPublishers, { ids: uids.slice(0, maxBatchSize) })
     },
     deletedClients: (uids) => readBatches(uids, (body) => call(lookups.deletedClients, body)),
   }
+}
+
+/**
+ * A service can be newer than its caller: fields that the contract does not contain are removed, and all required fields must exist.
+ */
+const ajv = ajvWith({ removeAdditional: true })
+
+/** Returns the body of a response if it fits the contract of the operation. Throws `ServiceUnavailable` with `malformed-answer`. */
+export function checkResponse<Result>(
+  { id, response }: OperationSignature<string, any, any, Result>,
+  body: unknown,
+): Result {
+  if (!response || ajv.validate(response, body)) return body as Result
+  const [{ instancePath, message } = { instancePath: '', message: '' }] = ajv.errors ?? []
+  throw new ServiceUnavailable(
+    'malformed-answer',
+    `The response to ${id} does not match its contract: ${instancePath || '/'} ${message}.`,
+  )
 }
 
 function cachedById<T extends { id: string }>(

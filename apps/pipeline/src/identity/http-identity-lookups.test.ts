@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { identityOperations } from '@sluice/contracts'
-import { checkResponse } from './check-response.ts'
+import { checkResponse } from './http-identity-lookups.ts'
 
 const { lookups } = identityOperations
 const uid = '0198c1a0-0000-7000-8000-000000000001'
