@@ -134,7 +134,10 @@ it('followRun yields log lines and progress, and ends with the finished run', as
   expect(server.asked[0]?.url).toBe(`/api/v1/data-pipelines/${uid}/logs/stream?taskId=t`)
 })
 
-/** Lines of streams, valid and odd, in every style of line breaks, and with characters of several bytes. */
+/**
+ * Lines of streams, valid and odd, in every style of line breaks, and with characters of several bytes. None is an empty
+ * name of an event, which undici ignores against the standard.
+ */
 const names = ['message', 'log', 'run']
 const value = fc.string({ unit: fc.constantFrom('a', ' ', ':', '1', 'é', '保', '🦆', '\t'), maxLength: 8 })
 const field = fc.oneof(
@@ -143,7 +146,7 @@ const field = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(...names).map((name) => `event: ${name}`) },
   { weight: 2, arbitrary: fc.nat(99).map((id) => `id: ${id}`) },
   { weight: 1, arbitrary: value.map((text) => `:${text}`) },
-  { weight: 1, arbitrary: fc.constantFrom('id', 'unknown: x', 'retry: x', 'event', 'id: a\0b') },
+  { weight: 1, arbitrary: fc.constantFrom('id', 'unknown: x', 'retry: x', 'id: a\0b') },
   { weight: 4, arbitrary: fc.constant('') },
 )
 const lines = fc.array(fc.tuple(field, fc.constantFrom('\n', '\r\n', '\r')), { minLength: 1, maxLength: 20 })
@@ -163,7 +166,7 @@ it('reads any stream, cut into packets anywhere, as the EventSource of undici do
       server.now(stream(pieces, 'open'))
       expect(await readHere(server.url)).toEqual(await readWithUndici(server.url))
     }),
-    { numRuns: drawCount({ short: 60, long: 3_000 }) },
+    { numRuns: drawCount({ short: 60, long: 1_000 }) },
   )
 })
 

@@ -52,8 +52,8 @@ type WithAnyProperty<T> = T extends readonly (infer Item)[]
     ? { [K in keyof T]: K extends 'property' ? string : WithAnyProperty<T[K]> }
     : T
 
-/** `true` if each type accepts every value of the other, otherwise both types. */
-type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : [A, B]) : [A, B]
+/** Whether each type accepts every value of the other. */
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 
 type PartsOf<Signature> =
   Signature extends OperationSignature<infer Path, infer Query, infer Body, infer Result>
@@ -64,25 +64,22 @@ type GeneratedPartsOf<Generated> =
     ? WithAnyProperty<{ path: Path; query: Query; body: Body; result: Result }>
     : never
 
-/** The operations of a noun whose types differ. */
-type DifferencesOf<Generated, Contracts> = {
-  [Verb in keyof Generated & keyof Contracts as Same<
-    GeneratedPartsOf<Generated[Verb]>,
-    PartsOf<Contracts[Verb]>
-  > extends true
-    ? never
-    : Verb]: Same<GeneratedPartsOf<Generated[Verb]>, PartsOf<Contracts[Verb]>>
-}
-type Differences<Generated, Contracts> = {
-  [Noun in keyof Generated & keyof Contracts as {} extends DifferencesOf<Generated[Noun], Contracts[Noun]>
-    ? never
-    : Noun]: DifferencesOf<Generated[Noun], Contracts[Noun]>
-}
+/** The names of the operations whose types differ. */
+type Differing<Generated, Contracts> = {
+  [Noun in keyof Generated & keyof Contracts & string]: {
+    [Verb in keyof Generated[Noun] & keyof Contracts[Noun] & string]: Same<
+      GeneratedPartsOf<Generated[Noun][Verb]>,
+      PartsOf<Contracts[Noun][Verb]>
+    > extends true
+      ? never
+      : `${Noun}.${Verb}`
+  }[keyof Generated[Noun] & keyof Contracts[Noun] & string]
+}[keyof Generated & keyof Contracts & string]
 
-type NoneOf<Found> = {} extends Found ? true : Found
+type NoneOf<Names> = [Names] extends [never] ? true : Names
 
-// The type check fails here if a generated type differs from the one that the contract infers, and shows both.
-export const identityTypesAreSame: NoneOf<Differences<typeof identity, typeof identityOperations>> = true
+// The type check fails here if a generated type is not that of its contract. `Differing` has the names.
+export const identityTypesAreSame: NoneOf<Differing<typeof identity, typeof identityOperations>> = true
 export const pipelineTypesAreSame: NoneOf<
-  Differences<typeof pipeline & { public: typeof pipeline.publicData }, typeof pipelineOperations>
+  Differing<typeof pipeline & { public: typeof pipeline.publicData }, typeof pipelineOperations>
 > = true
