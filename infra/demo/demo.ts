@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SecondFactorRequired, type UserSession, signIn, type PasswordSignIn } from '@sluice/client'
+import { RemoteProblem, SecondFactorRequired, type UserSession, signIn, type PasswordSignIn } from '@sluice/client'
 import pc from 'picocolors'
 import { state } from '../paths.ts'
 import { Refusal } from '../user-error.ts'
@@ -72,7 +72,10 @@ async function signInWithCode(user: PasswordSignIn, signal: AbortSignal): Promis
       throw new Refusal(
         `${user.username} has a second factor: start the demo in a terminal, where you can enter its code.`,
       )
-    return await error.confirm(await promptPassword(`  Code of the second factor of ${user.username}: `, signal))
+    const code = await promptPassword(`  Code of the second factor of ${user.username}: `, signal)
+    return await error.confirm(code).catch((refused: unknown) => {
+      throw refused instanceof RemoteProblem ? new Refusal(refused.message, { cause: refused }) : refused
+    })
   }
 }
 

@@ -63,9 +63,11 @@ export const formType = 'multipart/form-data'
 const defaultTimeoutMs = 30_000
 const retryDelayMs = 200
 
-/** Creates a client. Its first request connects to the service. */
+/** Creates a client. Its first request connects to the service. Throws `TypeError` for an invalid address. */
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { baseUrl, token, timeout = defaultTimeoutMs } = options
+  if (!URL.canParse(baseUrl, page?.href) || !/^https?:$/.test(new URL(baseUrl, page?.href).protocol))
+    throw new TypeError(`baseUrl must be an address such as https://data.example.org, not "${baseUrl}".`)
   const findToken: TokenSource = typeof token === 'function' ? token : () => token
 
   async function exchange<T>(

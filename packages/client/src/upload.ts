@@ -185,12 +185,14 @@ function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): 
     const stream = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
-          const next = await source.next().catch((error: unknown) => {
+          try {
+            const next = await source.next()
+            if (next.done) return controller.close()
+            controller.enqueue(next.value)
+            onProgress?.((sent += next.value.byteLength), size)
+          } catch (error) {
             throw (failure = new BodySourceError(error))
-          })
-          if (next.done) return controller.close()
-          controller.enqueue(next.value)
-          onProgress?.((sent += next.value.byteLength), size)
+          }
         },
         cancel: () => source.close(),
       },

@@ -11,7 +11,10 @@ import { events, followRun, serviceClient, type ServerSentEvent } from '../src/i
 import { type Behaviour, hang, problem, reset, scriptedServer } from './scripted-server.ts'
 
 const uid = '0198c1a0-0000-7000-8000-000000000001'
-const follow = (url: string, options: { signal?: AbortSignal; restoreForMs?: number; lastEventId?: string } = {}) =>
+const follow = (
+  url: string,
+  options: { signal?: AbortSignal; restoreForMs?: number; silenceLimitMs?: number; lastEventId?: string } = {},
+) =>
   events(serviceClient({ baseUrl: url, token: 'a-token', timeout: 300 }), dataPipelines.followLogs, {
     params: { uid },
     ...options,
@@ -63,6 +66,17 @@ it('continues after the last event when the connection ends, breaks, is refused 
   expect(found.map(({ data }) => data)).toEqual([1, 2, 3])
   // A request that the server resets or refuses as busy is a read, and is repeated once.
   expect(server.asked.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '1', '2', '2', '2', '2'])
+})
+
+it('restores a connection that is open and silent', async () => {
+  const [first, second] = [stream(['retry: 1\n\nid: 1\ndata: 1\n\n'], 'open'), stream(['data: 2\n\n'], 'open')]
+  await using server = await scriptedServer(first, second)
+  const found = await take(follow(server.url, { silenceLimitMs: 100 }), 2)
+  expect(found.map(({ id, data }) => [id, data])).toEqual([
+    ['1', 1],
+    ['1', 2],
+  ])
+  expect(server.asked[1]?.headers['last-event-id']).toBe('1')
 })
 
 it('starts after a given event', async () => {
@@ -158,10 +172,12 @@ const lastEvent = '\n\nevent: message\ndata: "the end"\n\n'
 it('reads any stream, cut into packets anywhere, as the EventSource of undici does', async () => {
   await using server = await scriptedServer(hang)
   await fc.assert(
-    fc.asyncProperty(lines, cuts, fc.boolean(), async (given, at, mark) => {
+    fc.asyncProperty(lines, cuts, fc.boolean(), fc.boolean(), async (given, at, mark, cutReturns) => {
       const text = (mark ? '\uFEFF' : '') + given.map(([line, end]) => line + end).join('') + lastEvent
       const bytes = new TextEncoder().encode(text)
-      const edges = [...new Set([0, ...at.filter((cut) => cut < bytes.length), bytes.length])].toSorted((a, b) => a - b)
+      const afterReturns = [...bytes.keys()].filter((index) => cutReturns && bytes[index - 1] === 13)
+      const inside = [...at, ...afterReturns].filter((cut) => cut < bytes.length)
+      const edges = [...new Set([0, ...inside, bytes.length])].toSorted((a, b) => a - b)
       const pieces = edges.slice(1).map((end, index) => bytes.subarray(edges[index], end))
       server.now(stream(pieces, 'open'))
       expect(await readHere(server.url)).toEqual(await readWithUndici(server.url))
@@ -173,7 +189,7 @@ it('reads any stream, cut into packets anywhere, as the EventSource of undici do
 const isLast = ({ data }: ServerSentEvent<string>) => data === '"the end"'
 
 async function readHere(url: string): Promise<object[]> {
-  const texts = textsOf(await fetch(url), undefined)
+  const texts = textsOf(await fetch(url), 10_000)
   const found: object[] = []
   for await (const event of parseEvents(texts, { lastEventId: '', reconnectDelayMs: 0 })) {
     found.push(event)

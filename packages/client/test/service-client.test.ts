@@ -60,6 +60,11 @@ it('returns status and headers with the body on request', async () => {
   expect([status, headers.get('etag'), body.id]).toEqual([200, '"4"', uid])
 })
 
+it('rejects an address that is not one of HTTP', () => {
+  for (const baseUrl of ['localhost:3001', 'ftp://localhost', '/identity', ''])
+    expect(() => serviceClient({ baseUrl })).toThrow(/baseUrl must be an address/)
+})
+
 it('sends a fixed token, or none', async () => {
   await using server = await scriptedServer(json(200, []))
   await serviceClient({ baseUrl: server.url, token: 'sla_fixed' }).call(schemas.list)
