@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { serviceClient, signIn } from '@sluice/client'
+import { SecondFactorRequired, serviceClient, signIn } from '@sluice/client'
+import { account, auth, session as currentSession, users } from '@sluice/client/identity'
 import { schemas } from '@sluice/client/pipeline'
 import { build } from 'esbuild'
 import { until } from '@sluice/testing/wait-until'
@@ -112,6 +113,68 @@ describe('the examples of the README', () => {
     expect(stdout).toMatch(/^\/name /m)
     expect(stdout).toMatch(/^100 %$/m)
     expect(stdout).toMatch(/^period,region,district/m)
+  })
+})
+
+describe('a session of the running identity service', () => {
+  const password = 'a long password, with words'
+
+  /** Creates a user of the administrator's organisation. */
+  async function addUser(): Promise<{ identityUrl: string; username: string; password: string }> {
+    const { identityUrl } = stack
+    const admin = await signIn({ identityUrl, username: 'admin', password: stack.password })
+    const identity = serviceClient({ baseUrl: identityUrl, token: admin.token })
+    const { activeClient } = await identity.call(currentSession.read)
+    const username = `grace-${Date.now()}`
+    const fields = { name: 'Grace', username, email: `${username}@example.org`, ssoAuth: false }
+    const { invitationLink } = await identity.call(users.invite, {
+      body: { ...fields, startPage: 'DEFAULT', auths: ['ROLE_SEE_SCHEMA'], client: { id: activeClient.id } },
+    })
+    const token = new URL(invitationLink!).searchParams.get('token')!
+    await identity.call(auth.acceptInvitation, { body: { token, password } })
+    await admin.signOut()
+    return { identityUrl, username, password }
+  }
+
+  it('continues with renewed tokens, and ends for all who hold them', async () => {
+    const user = await addUser()
+    const session = await signIn(user)
+    const identity = serviceClient({ baseUrl: user.identityUrl, token: session.token })
+    const first = await session.token()
+    const renewed = await Promise.all(Array.from({ length: 20 }, () => session.token(first)))
+    expect(new Set(renewed).size).toBe(1)
+    expect(renewed[0]).not.toBe(first)
+    expect((await identity.call(currentSession.read)).user.username).toBe(user.username)
+
+    await session.signOut()
+    const withOldToken = serviceClient({ baseUrl: user.identityUrl, token: renewed[0]! })
+    await expect(withOldToken.call(currentSession.read)).rejects.toMatchObject({ status: 401, code: 'unauthenticated' })
+  })
+
+  it('starts after the code of the second factor, even if the first code was wrong', async () => {
+    const user = await addUser()
+    const session = await signIn(user)
+    const identity = serviceClient({ baseUrl: user.identityUrl, token: session.token })
+    const { secret } = await identity.call(account.enrolSecondFactor, { body: { password } })
+    const program = join(root, 'infra/docs-tests/one-time-code.mjs')
+    const code = await run(process.execPath, [program, secret, '0'])
+    const { recoveryCodes } = await identity.call(account.confirmSecondFactor, { body: { code } })
+    await session.signOut()
+
+    const required = await signIn(user).catch((error: unknown) => error)
+    if (!(required instanceof SecondFactorRequired)) throw required
+    expect(required.methods).toEqual(['TOTP', 'RECOVERY_CODE'])
+    await expect(required.confirm('000000')).rejects.toMatchObject({ name: 'RemoteProblem', status: 401 })
+    const confirmed = await required.confirm(recoveryCodes[0]!)
+    const again = serviceClient({ baseUrl: user.identityUrl, token: confirmed.token })
+    expect((await again.call(currentSession.read)).user.username).toBe(user.username)
+  })
+
+  it('says in a sentence why a password is refused', async () => {
+    const { identityUrl } = stack
+    const refused = signIn({ identityUrl, username: 'admin', password: 'not the password' })
+    await expect(refused).rejects.toMatchObject({ name: 'RemoteProblem', status: 401, errors: [] })
+    await expect(refused).rejects.toThrow(/\.$/)
   })
 })
 

@@ -56,6 +56,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
     cors({
       origin: [...service.corsOrigins],
       exposedHeaders: [
+        'Content-Disposition',
         'ETag',
         'Link',
         'Location',
