@@ -52,7 +52,7 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
     sql<{ uid: string; writable: boolean }>`
       select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
       where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
-    mayWrite?.(context),
+    guarded.some((operation) => operation.writes) ? mayWrite?.(context) : undefined,
   ])
   const levels = new Map(rows.map(({ uid, writable }) => [uid, writable && writes]))
   return (uid) => {

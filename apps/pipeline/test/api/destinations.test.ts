@@ -133,7 +133,8 @@ describe('a destination', () => {
     expect([before === null, (await stored(made.id)).target_secrets]).toEqual([false, null])
     const bare = { apiTarget: undefined, apiTokenTarget: { url: dhis2.url, authToken: token } }
     const { body: tokened } = await put(bare).expect(200)
-    expect([tokened.apiTarget, tokened.apiTokenTarget]).toEqual([undefined, { url: dhis2.url }])
+    const secretStatus = { authToken: { set: true, changedAt: expect.any(String) } }
+    expect([tokened.apiTarget, tokened.apiTokenTarget]).toEqual([undefined, { url: dhis2.url, secretStatus }])
   })
 
   it('is refused without exactly one valid target, a readable view, a valid schedule and a unique name', async () => {

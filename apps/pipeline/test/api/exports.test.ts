@@ -99,6 +99,37 @@ const audited = async () =>
       .execute()
   ).map(({ details }) => details)
 
+describe('the field dataDownload of a pipeline', () => {
+  it('says whether an export has rows', async () => {
+    const { body: loaded } = await owner.get(pipeline).expect(200)
+    const { schema } = loaded.dataWarehouseTarget
+    const target = { schema: { id: schema.id }, tableName: 'cases_to_come' }
+    const { body: fresh } = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema.id, { dataWarehouseTarget: target }))
+      .expect(201)
+    const { body: listed } = await owner.get(`/data-pipelines?filter=id:in:[${loaded.id},${fresh.id}]`).expect(200)
+    for (const { id, dataDownload } of [loaded, fresh, ...listed]) {
+      const { status } = await download(`/data-pipelines/${id}/data?format=csv`)
+      expect([id, dataDownload]).toEqual([id, status === 200])
+    }
+    expect([loaded.dataDownload, fresh.dataDownload, listed.length]).toEqual([true, false, 2])
+  })
+
+  it('is false for a single pipeline whose table is missing in the warehouse', async () => {
+    await using inside = await service.stack.inside(client)
+    const { body: before } = await owner.get(pipeline).expect(200)
+    const { schema, tableName } = before.dataWarehouseTarget
+    await inside.query(`alter table ${schema.schemaName}.${tableName} rename to elsewhere`)
+    try {
+      expect((await owner.get(pipeline).expect(200)).body.dataDownload).toBe(false)
+      expect((await download(`${pipeline}/data?format=csv`)).status).toBe(404)
+    } finally {
+      await inside.query(`alter table ${schema.schemaName}.elsewhere rename to ${tableName}`)
+    }
+  })
+})
+
 describe('an export of loaded rows', () => {
   it('is a page of JSON unless the request prefers a file', async () => {
     for (const accept of ['*/*', 'application/json', 'text/html, application/json;q=0.9, */*;q=0.1'])

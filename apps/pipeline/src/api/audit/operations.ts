@@ -15,16 +15,15 @@ export const auditLog = createAuditReport({
 })
 
 export const auditOperations = {
-  list: definePipelineOperation(pipelineOperations.audit.list, async ({ query, db, caller, identity }) =>
-    auditLog.report(query, {
+  list: definePipelineOperation(pipelineOperations.audit.list, async ({ query, db, caller, identity }) => {
+    // The log is useful without the name and code of the organisation.
+    const client = await identity.client(caller.client).catch(() => undefined)
+    return auditLog.report(query, {
       db,
       // A super admin, too, reads the log of the organisation for which they act.
       visible: [sql`r.client = ${caller.client}`],
-      subtitle: (await identity.client(caller.client))?.name ?? '',
-      async readClientCodes(uids) {
-        const clients = await identity.clients(uids)
-        return new Map(Array.from(clients.values(), ({ id, code }) => [id, code]))
-      },
+      subtitle: client?.name ?? '',
+      readClientCodes: async () => new Map(client ? [[client.id, client.code]] : []),
       readUsernames: (uids) => lookUpUsernames(uids, identity),
       async readObjectNames(uids) {
         const { rows } = await sql<{ uid: string; name: string }>`
@@ -34,6 +33,6 @@ export const auditOperations = {
         const names = new Map(rows.map(({ uid, name }) => [uid, name]))
         return (uid) => names.get(uid)
       },
-    }),
-  ),
+    })
+  }),
 }

@@ -1,3 +1,4 @@
+import { ServiceUnavailable } from '@sluice/client'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { type PublicDataset, type PublicDatasetStatus, hasRole, pipelineOperations } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
@@ -62,6 +63,11 @@ export async function mayPublish({
   return before !== undefined
 }
 
+function falseIfUnavailable(error: unknown): boolean {
+  if (error instanceof ServiceUnavailable) return false
+  throw error
+}
+
 /** All users can read all datasets. Only the organisation that published a dataset can change it. */
 const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
@@ -77,7 +83,8 @@ const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestCont
   matches: (like) => sql`(r.key ilike ${like} or r.name ilike ${like} or r.description ilike ${like})`,
   scope: (caller, level) => (level === 'READ' ? sql`true` : sql`r.client = ${caller.client}`),
   signatures: pipelineOperations.publicDatasets,
-  mayWrite: mayPublish,
+  // Datasets stay readable while the identity service is unavailable. They cannot be written then.
+  mayWrite: (context) => mayPublish(context).catch(falseIfUnavailable),
   present: presentPublicDatasets,
 }
 
