@@ -63,7 +63,7 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', share, signal)
-      return await run('the warehouse', () => explainQuery(access, request, signal))
+      return await run('the warehouse', () => readQueryPlan(access, request, signal))
     },
   }
 }
@@ -177,7 +177,7 @@ const mostOfPlan = { rows: maxQueryRows, bytes: defaultQueryBytes }
 const planSeconds = 5
 
 /** See `QueryRunner.explain`. */
-async function explainQuery(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   try {
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
     const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
