@@ -1,8 +1,9 @@
-import { describe, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
 import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
+import { never } from './row-fixtures.ts'
 import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './shapes-suite.ts'
@@ -23,10 +24,24 @@ describe('ClickHouse as a warehouse', () => {
       neighbour: openClickHouseWarehouse(others),
       changeNames: `alter table TABLE update name = 'changed' where true`,
       hasUsers: true,
+      differs: { integerDivision: 'select id, intDiv(1, id - 4999) as n from counted' },
       spying: async (table) => `select * from \`c_${others.key}_health\`.${table}`,
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     }
   })
+  it('plans queries without running their subqueries, except scalar ones for five seconds', async () => {
+    const { queries } = subject.warehouse
+    const set = 'select number from numbers(5) where number in (select sleepEachRow(1) from numbers(3))'
+    expect((await queries.explain({ text: set }, never)).text).toContain('ReadFromSystemNumbers')
+    const scalar = 'select (select sum(sleepEachRow(0.1)) from numbers(1000)) as slept'
+    const begun = performance.now()
+    await expect(queries.explain({ text: scalar }, never)).rejects.toMatchObject({
+      code: 'QUERY_TIMEOUT',
+      message: expect.stringContaining('computes subqueries that are single values'),
+    })
+    expect(performance.now() - begun).toBeLessThan(30_000)
+  })
+
   loadsSuite(subject)
   publicationsSuite(subject)
   shapesSuite(subject)

@@ -92,17 +92,22 @@ export async function exportFile(
   // Later requests reuse the connection.
   const started = await findOrStart().finally(() => socket.off('close', disconnect))
   const attached = started.attach()
+  const detach = () => attached.detach()
   try {
-    // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.
-    if (choice.format === 'xlsx') await started.spool.size()
+    if (choice.format === 'xlsx') {
+      // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.
+      socket.once('close', detach)
+      if (socket.destroyed) detach()
+      await started.spool.size().finally(() => socket.off('close', detach))
+    }
     return new FileDownload({
       ...described,
       bytes: started.spool,
       isContinued: continued !== undefined,
-      onClose: () => attached.detach(),
+      onClose: detach,
     })
   } catch (error) {
-    attached.detach()
+    detach()
     throw toProblem(error)
   }
 }

@@ -48,8 +48,16 @@ async function load(text: string): Promise<number> {
     },
     { within: 60_000 },
   )
-  expect(run).toMatchObject({ status: 'OK' })
+  // A load of far fewer rows than before has a warning.
+  expect(run.status).toMatch(/^(OK|WARNING)$/)
   return Date.parse(run.finished) - Date.parse(run.started)
+}
+
+/** Ends the slow reading now, or when the test fails. */
+function hurryWhenDisposed() {
+  const hurry = new AbortController()
+  const now = () => hurry.abort()
+  return { signal: hurry.signal, now, [Symbol.dispose]: now }
 }
 
 /** Reads at ten kilobytes a second until `hurry`, and then as fast as possible. */
@@ -81,7 +89,7 @@ describe('a download at 10 kB/s', () => {
       })
       call.end()
       const [response] = (await once(call, 'response')) as [IncomingMessage]
-      const hurry = new AbortController()
+      using hurry = hurryWhenDisposed()
       const hash = createHash('sha256')
       let received = 0
       const downloaded = (async () => {
@@ -90,14 +98,17 @@ describe('a download at 10 kB/s', () => {
           hash.update(part)
         }
       })()
+      // A failed test breaks the connection.
+      downloaded.catch(() => {})
       // The warehouse has been read to the end, and no session of a reader is left.
       await until(async () => (await readingSessions()) === 0, { within: 20_000 })
       const durations: number[] = []
       for (let count = 0; count < loads; count += 1) durations.push(await load(`id,text\n${count},later\n`))
+      expect((await owner.get(`${pipeline}/data`).expect(200)).body.rows).toEqual([[loads - 1, 'later']])
       expect(received).toBeLessThan(csv.length / 2)
       // A load of one row is quicker than one of 400,000 rows, unless it waits for the reader.
       expect(Math.max(...durations)).toBeLessThan(alone + 5_000)
-      hurry.abort()
+      hurry.now()
       await downloaded
       expect(response.complete).toBe(true)
       expect(hash.digest('hex')).toBe(createHash('sha256').update(csv).digest('hex'))

@@ -50,7 +50,7 @@ export const CatalogueNamesQuery = defineContract(
           maxLength: 255,
           examples: ['ca', 'health.ca', 'health.cases.re'],
           description:
-            'The beginning of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned.',
+            'The first characters of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned.',
         }),
       ),
       limit: Type.Optional(

@@ -64,7 +64,7 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', share, signal)
-      return await run('the warehouse', () => explainQuery(access, request, signal))
+      return await run('the warehouse', () => readQueryPlan(access, request, signal))
     },
   }
 }
@@ -174,17 +174,26 @@ function startQuery(
 /** The longest plan in bytes, and in lines. */
 const mostOfPlan = { rows: maxQueryRows, bytes: defaultQueryBytes }
 
+/** ClickHouse computes scalar subqueries while it plans, and no setting prevents that. So a plan must take no longer than this. */
+const planSeconds = 5
+
 /** See `QueryRunner.explain`. */
-async function explainQuery(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
-  const seconds = defaultQuerySeconds
+async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   try {
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
     const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
-    const { rows } = await streamQuery(access, { sql, parameters, database, seconds, most: mostOfPlan }, signal)
+    const request = { sql, parameters, database, seconds: planSeconds, most: mostOfPlan }
+    const { rows } = await streamQuery(access, request, signal)
     return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblem(error, userQuery, seconds)
+    const problem = queryProblem(error, userQuery, planSeconds)
+    if (!(problem instanceof WarehouseProblem) || problem.code !== 'QUERY_TIMEOUT') throw problem
+    throw new WarehouseProblem(
+      'QUERY_TIMEOUT',
+      'ClickHouse computes subqueries that are single values before it plans a query, and those of this query take longer than five seconds. Write a value instead of such a subquery.',
+      { cause: problem },
+    )
   }
 }
 

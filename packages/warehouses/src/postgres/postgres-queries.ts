@@ -13,7 +13,7 @@ import {
 import { escapeIdentifier } from 'pg'
 import { type ReadLimits, type QueryRows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
-import { ambiguousTable, explainQuery } from './queries/query-planning.ts'
+import { ambiguousTable, readQueryPlan } from './queries/query-planning.ts'
 import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './queries/read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
 import { describeColumn } from './postgres-catalog.ts'
@@ -38,7 +38,7 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
   async explain(request, signal) {
     using _slot = await acquireQuery('queries', access.database, signal)
-    return await explainQuery(access, request, signal)
+    return await readQueryPlan(access, request, signal)
   },
 })
 

@@ -67,7 +67,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
       ),
     async columnNames(session, schemas, prefix) {
       if (schemas.length === 0) return []
-      const beginning = sqlFragment(
+      const hasPrefix = sqlFragment(
         `left(lower(a.attname::varchar), ${[...prefix].length}) = ${stringLiteral(prefix.toLowerCase())}`,
       )
       return session.rows(
@@ -75,7 +75,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
             format_type(a.atttypid, a.atttypmod)::varchar as type
           from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
           join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${own}${isAmong(schemas)} and ${beginning}`,
+          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${own}${isAmong(schemas)} and ${hasPrefix}`,
       )
     },
     async readers(session, { id }) {

@@ -69,7 +69,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', share, signal)
-      return await run('the warehouse', () => explainQuery(dialect, request, signal))
+      return await run('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }
 }
@@ -302,7 +302,7 @@ async function ambiguousTable(
 }
 
 /** See `QueryRunner.explain`. */
-async function explainQuery(dialect: SqlDialect, given: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+async function readQueryPlan(dialect: SqlDialect, given: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   const seconds = defaultQuerySeconds
   try {
     return await retryOnMissingTable(dialect, async () => {

@@ -54,7 +54,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
         }),
       )
     },
-    async columnNames(session, schemas, beginning) {
+    async columnNames(session, schemas, namePrefix) {
       if (schemas.length === 0) return []
       const rows = await session.rows<CatalogueType & { schema: string; relation: string; column: string }>(
         sql`select s.name as [schema], o.name as relation, c.name as [column], t.name as type, c.max_length as max_length,
@@ -62,7 +62,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
           from sys.columns c join sys.types t on t.user_type_id = c.user_type_id
           join sys.objects o on o.object_id = c.object_id join sys.schemas s on s.schema_id = o.schema_id
           where o.type in ('U', 'V') and ${own}${isAmong(schemas)}
-            and left(lower(c.name), ${beginning.length}) = ${beginning.toLowerCase()}`,
+            and left(lower(c.name), ${namePrefix.length}) = ${namePrefix.toLowerCase()}`,
       )
       return rows.map(({ schema, relation, column, ...type }) => ({
         schema: without(schema),

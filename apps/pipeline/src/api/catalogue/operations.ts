@@ -55,24 +55,24 @@ type NamesRequest = OperationInput<PipelineContext, '/catalogue/names', Catalogu
 async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   const { query, caller, warehouses } = input
   const { prefix = '', limit = 50 } = query
-  const { qualifiers, beginning } = splitName(prefix)
+  const { qualifiers, partialName } = splitName(prefix)
   const schemas = await listCatalogueSchemas(input)
   const visible = await listVisibleTables(input, schemas)
   const [schema] = qualifiers
   const schemaNames = schemas
     .map(({ schema_name }) => schema_name)
-    .filter((name) => schema === undefined && startsWith(name, beginning))
+    .filter((name) => schema === undefined && startsWith(name, partialName))
     .toSorted()
   const tables = visible.filter(
     (table) =>
-      startsWith(table.name, beginning) &&
+      startsWith(table.name, partialName) &&
       (schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))),
   )
   const places = tablesOf(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
   const columns =
-    warehouse && places.length > 0 && (schema !== undefined || beginning !== '')
-      ? await warehouse.catalog.findColumnNames(places, beginning, limit + 1)
+    warehouse && places.length > 0 && (schema !== undefined || partialName !== '')
+      ? await warehouse.catalog.findColumnNames(places, partialName, limit + 1)
       : []
   return {
     names: [
@@ -85,7 +85,7 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
 }
 
 /** Splits `schema.table.na` at its dots. Names may be in double quotes, of which the last may be missing. */
-function splitName(text: string): { qualifiers: string[]; beginning: string } {
+function splitName(text: string): { qualifiers: string[]; partialName: string } {
   const parts = ['']
   let isQuoted = false
   for (const character of text) {
@@ -93,7 +93,7 @@ function splitName(text: string): { qualifiers: string[]; beginning: string } {
     else if (character === '.' && !isQuoted) parts.push('')
     else parts[parts.length - 1] += character
   }
-  return { qualifiers: parts.slice(0, -1), beginning: parts.at(-1)! }
+  return { qualifiers: parts.slice(0, -1), partialName: parts.at(-1)! }
 }
 
 /** Returns the tables that a qualified column name can belong to: of any schema, or of one. Without a qualifier, all tables. */
@@ -106,7 +106,8 @@ function tablesOf(visible: readonly VisibleTable[], qualifiers: readonly string[
   )
 }
 
-const startsWith = (name: string, beginning: string): boolean => name.toLowerCase().startsWith(beginning.toLowerCase())
+const startsWith = (name: string, partialName: string): boolean =>
+  name.toLowerCase().startsWith(partialName.toLowerCase())
 const isSameName = (name: string, other: string): boolean => name.toLowerCase() === other.toLowerCase()
 
 async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {

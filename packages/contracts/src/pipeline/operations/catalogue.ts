@@ -53,7 +53,7 @@ export const catalogueSignatures = {
   }),
   names: defineSignature({
     id: 'catalogue.names',
-    summary: 'Find schemas, tables and columns by the beginning of their names',
+    summary: 'Find schemas, tables and columns by the first characters of their names',
     description: `For completion in editors. ${visibleTablesNote}`,
     method: 'get',
     path: '/catalogue/names',

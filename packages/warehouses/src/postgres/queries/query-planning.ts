@@ -60,7 +60,7 @@ export const isSyntaxOrNameError = (error: unknown): boolean =>
 const planningTimeoutSeconds = 10
 
 /** See `QueryRunner.explain`. */
-export function explainQuery(access: WarehouseAccess, query: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+export function readQueryPlan(access: WarehouseAccess, query: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     const text = await plan(query.schemas ?? [])
     const { rows: reads } = await client.query<TablePlace>(lockedRelationsQuery)
