@@ -18,7 +18,11 @@ export const SourceLookupBody = defineContract(
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
       functionSource: Type.Optional(functionAccess.given),
       objectStoreSource: Type.Optional(bucketAccess.given),
-      blobStoreSource: Type.Optional({ ...Type.Partial(containerAccess.given), title: 'BlobStoreLookupBody' }),
+      blobStoreSource: Type.Optional({
+        ...Type.Partial(containerAccess.given),
+        ...noUnknownFields,
+        title: 'BlobStoreLookupBody',
+      }),
       /** Fields of an HTTP system with a token. */
       spreadsheetSource: Type.Optional(spreadsheetAccess.given),
       /** Fields for HTTP systems. */
