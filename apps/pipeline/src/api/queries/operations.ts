@@ -246,7 +246,7 @@ async function insertVariables(input: PrepareInput, schemas: readonly QueriedSch
         '/sql',
         `The variable \${${name.slice(0, 100)}} is secured, and a query could show its value. Pass a value in \`variables\`, or use another variable.`,
       )
-  for (const name of [...variables.keys()]) if (variables.isSecured(name) && !names.has(name)) variables.delete(name)
+  for (const name of variables.keys()) if (variables.isSecured(name) && !names.has(name)) variables.delete(name)
   const parts: ReplacedPart[] = []
   let length = 0
   for (const part of replaceSqlVariables(body.sql, variables, language, unknownVariableAdvice)) {
