@@ -33,6 +33,9 @@ const typesOf = (columns: readonly Column[]) => columns.map(({ name, dataType })
 const pages = [
   'docs/tour.md',
   'docs/search.md',
+  'docs/runs.md',
+  'docs/schedules.md',
+  'docs/lineage.md',
   'docs/checks.md',
   'docs/settings.md',
   'docs/sharing.md',

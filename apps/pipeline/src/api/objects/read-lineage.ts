@@ -60,11 +60,7 @@ export async function readLineage(
 }
 
 /** Returns the table or view in the warehouse that an object creates. */
-async function findRelation(
-  db: Kysely<DB>,
-  kind: ReadObject['kind'],
-  id: number,
-): Promise<TablePlace | undefined> {
+async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
   const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
     DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
     VIEW: sql`select n.schema_name as schema, o.view_name as name from views o`,
