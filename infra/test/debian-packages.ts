@@ -23,6 +23,10 @@ export const testPackages = [
   'swift-object',
   'memcached',
   'libfaketime',
+  'postgresql-client',
+  'python3-psycopg',
+  'unixodbc',
+  'odbc-postgresql',
 ]
 
 /**
