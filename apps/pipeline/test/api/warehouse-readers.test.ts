@@ -373,7 +373,7 @@ describe('bad input for a warehouse reader', () => {
   })
 })
 
-describe('beside a worker, a warehouse reader', () => {
+describe('while a worker runs, a warehouse reader', () => {
   let worker: Awaited<ReturnType<typeof spawnWorker>>
   beforeAll(async () => {
     worker = await spawnWorker(service.environment)
