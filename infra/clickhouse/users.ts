@@ -15,7 +15,7 @@ interface User {
 export type Users = Record<string, User>
 
 const name = '`([a-z0-9_]+)`'
-const password = "identified with sha256_password by '([^'\\\\]+)'"
+const password = "identified with (sha256_password by '[^'\\\\]+'|sha256_hash by '[0-9a-f]{64}')"
 const created = new RegExp(`^create user if not exists ${name} ${password}$`)
 const altered = new RegExp(`^alter user ${name}(?: ${password})?(?: host (any|none))? settings (.+)$`)
 const granted = new RegExp(`^grant (.+) to ${name}$`)
@@ -29,11 +29,12 @@ export const isAboutUsers = (statement: string): boolean =>
 /** Returns the users after a statement; undefined for an unknown statement. */
 export function afterStatement(users: Users, statement: string): Users | undefined {
   const [, made, first] = created.exec(statement) ?? []
-  if (made) return users[made] ? users : { ...users, [made]: { password: hashOf(first!), settings: [], grants: [] } }
+  if (made)
+    return users[made] ? users : { ...users, [made]: { password: identifiedHash(first!), settings: [], grants: [] } }
   const [, changed, other, host, settings] = altered.exec(statement) ?? []
   if (changed) {
     const { grants = [], password: kept = '' } = users[changed] ?? {}
-    const hash = other === undefined ? kept : hashOf(other)
+    const hash = other === undefined ? kept : identifiedHash(other)
     const noHost = host === 'none' ? { noHost: true } : {}
     return { ...users, [changed]: { password: hash, settings: settings!.split(', '), grants, ...noHost } }
   }
@@ -51,6 +52,12 @@ export function afterStatement(users: Users, statement: string): Users | undefin
 }
 
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
+
+/** Returns the hash in `sha256_hash by '…'`, or of the password in `sha256_password by '…'`. */
+function identifiedHash(identified: string): string {
+  const secret = identified.slice(identified.indexOf("'") + 1, -1)
+  return identified.startsWith('sha256_hash') ? secret : hashOf(secret)
+}
 
 /**
  * Returns users.xml with these users, the administrator, who has all rights, and `default`, which the process itself

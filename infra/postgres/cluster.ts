@@ -101,7 +101,7 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
 /** Whether a retry may help: another process took the port, or processes of a killed server still end. */
 const isPassing = (said: string): boolean => /could not bind|pre-existing shared memory block/.test(said)
 
-/** The name of the file with further rules, beside the folder of the cluster. */
+/** The name of the file with further rules, in the parent folder of the cluster. */
 const RULES = 'reader-rules.conf'
 
 /** Lets pg_hba.conf include the rules file. The path is relative, because the folder may be copied. */

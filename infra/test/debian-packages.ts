@@ -24,6 +24,10 @@ export const testPackages = [
   'memcached',
   'libfaketime',
   'python3-openpyxl',
+  'postgresql-client',
+  'python3-psycopg',
+  'unixodbc',
+  'odbc-postgresql',
 ]
 
 /**

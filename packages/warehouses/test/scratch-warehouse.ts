@@ -51,6 +51,8 @@ export async function scratchServer(): Promise<ScratchServer> {
   await using superuser = await connected(superuserUrl())
   await superuser.query(`create role ${admin} login createdb createrole password '${admin}'`)
   await prepareWarehouseServer(superuserUrl(), { admin })
+  // In production, the administrator's database has the administrator's name.
+  await superuser.query(`grant execute on function pg_reload_conf() to ${admin}`)
   const url = new URL(superuserUrl())
   url.username = admin
   url.password = admin

@@ -21,7 +21,7 @@ export interface WarehouseReaders {
   /** Returns the place of a kind for showing stored readers; undefined if the warehouse is no longer configured. */
   findPlace(kind: string): ReaderPlace | undefined
   /**
-   * Gives a login its stored definition, and `password` if there is one. The row is locked meanwhile, so the last stored definition
+   * Gives a login its stored definition, and `password` if there is one. The row is locked until then, so the last stored definition
    * wins. Throws `WarehouseProblem`; `sync` then repeats it.
    */
   apply(id: number, password?: string): Promise<void>

@@ -25,7 +25,12 @@ export type Service = Awaited<ReturnType<typeof startService>>
 export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: string) => Test>
 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
-export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12, heartbeatSeconds = 30 } = {}) {
+export async function startService({
+  uploadLimit = 1_000_000,
+  clientLimit = 1e12,
+  heartbeatSeconds = 30,
+  hbaInclude = '',
+} = {}) {
   const stack = await startStack({ heartbeatSeconds })
   await stack.isolateCatalogue()
   const identity = await joinIdentity()
@@ -36,6 +41,7 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
     SERVICE_SECRET: identity.serviceSecret,
     // Databases beside this test are read from; others inside the network are not.
     OUTGOING_ALLOWED: '127.0.0.1',
+    WAREHOUSE_HBA_INCLUDE: hbaInclude,
     WAREHOUSE_PUBLIC_CERTIFICATE: `-----BEGIN CERTIFICATE-----\n${randomBytes(48).toString('base64')}\n-----END CERTIFICATE-----`,
   }
   const identityGate = await startGate(identity.port)

@@ -1,4 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, type NewWarehouseReader, type Role } from '@sluice/contracts'
@@ -215,6 +218,56 @@ describe('the guard of warehouse readers', () => {
   })
 })
 
+describe('networks of a warehouse reader, on a server that Sluice runs', () => {
+  let folder: string
+  let rules: string
+  let other: Service
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-rules-'))
+    rules = join(folder, 'rules.conf')
+    other = await startService({ hbaInclude: rules })
+  })
+  afterAll(async () => {
+    await other?.stop()
+    await rm(folder, { recursive: true })
+  })
+
+  it('are written as rules before the login exists, seen and changed only with the roles, and end with the reader', async () => {
+    const client = await other.identity.client()
+    const person = await other.identity.person(client.id, [...roles, 'ROLE_MANAGE_FIREWALL_RULE'])
+    const [guard, colleague] = [other.as(person), other.as(await other.identity.person(client.id, [...roles]))]
+    const access = { publicAccess: 'READ', userAccess: [], userGroupAccess: [] }
+    const { body: schema } = await guard.post('/schemas').send(schemaBody({ access })).expect(201)
+    const networks = ['192.0.2.0/24', '2001:db8::/32']
+    const sent = body({ schemas: [{ id: schema.id }], networks })
+    const made = await create(sent, guard)
+    const { database, user } = made.connection
+    expect(made.networks).toEqual(networks)
+    const written = () => readFile(rules, 'utf8')
+    for (const network of networks)
+      expect(await written()).toContain(`hostssl ${database} ${user} ${network} scram-sha-256\n`)
+    expect(await written()).toContain(`host all ${user} all reject\n`)
+
+    const { body: seen } = await colleague.get(`/warehouse-readers/${made.id}`).expect(200)
+    expect(seen).not.toHaveProperty('networks')
+    await colleague.put(`/warehouse-readers/${made.id}`).send(seen).expect(200)
+    await colleague
+      .put(`/warehouse-readers/${made.id}`)
+      .send({ ...seen, networks: [] })
+      .expect(403)
+    expect(await written()).toContain(`${user} 192.0.2.0/24 `)
+    const { body: changed } = await guard
+      .put(`/warehouse-readers/${made.id}`)
+      .send({ ...sent, networks: ['198.51.100.7/32'] })
+      .expect(200)
+    expect(changed.networks).toEqual(['198.51.100.7/32'])
+    expect(await written()).toContain(`${user} 198.51.100.7/32 `)
+    expect(await written()).not.toContain('192.0.2.0/24')
+    await guard.delete(`/warehouse-readers/${made.id}`).expect(204)
+    expect(await written()).not.toContain(user)
+  })
+})
+
 describe('bad input for a warehouse reader', () => {
   it.each<[string, () => object, number, object]>([
     ['no schemas', () => ({ schemas: [] }), 400, { pointer: '/schemas' }],
@@ -320,7 +373,7 @@ describe('bad input for a warehouse reader', () => {
   })
 })
 
-describe('beside a worker, a warehouse reader', () => {
+describe('while a worker runs, a warehouse reader', () => {
   let worker: Awaited<ReturnType<typeof spawnWorker>>
   beforeAll(async () => {
     worker = await spawnWorker(service.environment)

@@ -1,10 +1,12 @@
 import { access } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 import { Redaction, createLogger } from '@sluice/process'
 import { sql } from 'kysely'
 import { listClientsWithData } from '../../src/erasure/erase-client.ts'
 import { eraseDeletedClients } from '../../src/worker/maintenance/erase-deleted-clients.ts'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { newReaderLogin } from '@sluice/warehouses/reader-server'
 import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/row-fixtures'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { type Stack, startStack } from './worker-stack.ts'
@@ -18,7 +20,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
 const day = 86_400_000
 
-/** A client with a warehouse that holds rows, an uploaded file, a run with a log line, a variable and a setting. */
+/** A client with a warehouse that holds rows, a reader, an uploaded file, a run with a log line, a variable and a setting. */
 async function fullClient() {
   const pipeline = await stack.pipeline()
   const warehouse = await stack.warehouses.open(pipeline.client)
@@ -31,6 +33,20 @@ async function fullClient() {
     values (${run.id}, ${pipeline.id}, 'INFO', 'LOW', 'A line.')`.execute(stack.db)
   await sql`
     insert into settings (client, key, value) values (${pipeline.client}, 'THEME', 'dark')`.execute(stack.db)
+  const { id: schemaId } = await stack.db
+    .selectFrom('schemas')
+    .select('id')
+    .where('client', '=', pipeline.client)
+    .executeTakeFirstOrThrow()
+  const reader = {
+    client: pipeline.client,
+    name: 'A reader',
+    provider_schema: warehouseTypes.postgres,
+    login: newReaderLogin(await stack.warehouses.ensureKey(pipeline.client)),
+    schema_ids: JSON.stringify([schemaId]),
+  }
+  const { id } = await stack.db.insertInto('warehouse_readers').values(reader).returning('id').executeTakeFirstOrThrow()
+  await stack.readers.apply(id)
   const { key } = await stack.db
     .selectFrom('warehouses')
     .select('key')
@@ -57,8 +73,8 @@ async function serverHas(key: string): Promise<number> {
   await using superuser = await connected(superuserUrl())
   const { rows } = await superuser.query(
     `select datname as name from pg_database where datname = $1
-     union all select rolname from pg_roles where rolname = any($2)`,
-    [`c_${key}`, ['load', 'read', 'owner'].map((role) => `c_${key}_${role}`)],
+     union all select rolname from pg_roles where starts_with(rolname, $2)`,
+    [`c_${key}`, `c_${key}_`],
   )
   return rows.length
 }
@@ -81,7 +97,8 @@ describe('data of a deleted organisation', () => {
       select details from audit where operation = 'deletedClients.erase' and object = ${gone.client}`.execute(stack.db)
     expect(audit.rows).toMatchObject([{ details: { code: 'GONE', erased: { data_pipelines: 1, schemas: 1 } } }])
 
-    expect(await serverHas(staying.key)).toBe(4)
+    // The database, three roles of the warehouse, the reader, its group and the role of its schema.
+    expect(await serverHas(staying.key)).toBe(7)
     const { pipeline } = staying
     const table = await (await stack.warehouses.find(staying.client))?.catalog.findTable(
       pipeline.schema,

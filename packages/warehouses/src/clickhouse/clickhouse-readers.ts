@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   keyOfReader,
   newReaderPassword,
@@ -41,7 +42,9 @@ async function defineReader(
 ): Promise<void> {
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const user = quoteIdentifier(login)
-  const identified = (secret: string) => `identified with sha256_password by ${formatLiteral(secret)}`
+  // A hash, so that no log of the server contains the password. It has 256 random bits, so it needs no salt.
+  const identified = (secret: string) =>
+    `identified with sha256_hash by '${createHash('sha256').update(secret).digest('hex')}'`
   await executeStatement(service, `create user if not exists ${user} ${identified(password ?? newReaderPassword())}`)
   const given = password === undefined ? '' : ` ${identified(password)}`
   await executeStatement(

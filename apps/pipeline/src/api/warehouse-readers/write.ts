@@ -48,8 +48,12 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
 
   async beforeDelete() {},
 
-  async afterDelete(row, { readers }) {
+  async afterDelete(row, { readers, logger }) {
     await readers.drop([row])
+    // A worker repeats a change that fails.
+    await readers
+      .applyNetworks()
+      .catch((error: unknown) => logger.warn({ err: error }, 'the networks of readers could not be changed yet'))
   },
 }
 

@@ -28,7 +28,7 @@ export const warehouseReaderSignatures = {
     id: 'warehouseReaders.create',
     summary: 'Create a database login that reads schemas',
     description:
-      'The login reads all tables and views of the schemas, present and future, whoever they are shared with. So the caller also needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE. Only this response and that of `rotate` contain the password.',
+      'The login reads all tables and views of the schemas, present and future, including those that are not shared with the caller. So the caller also needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE. Only this response and that of `rotate` contain the password.',
     method: 'post',
     path: '/warehouse-readers',
     guard: readerResource.manage,

@@ -108,7 +108,7 @@ describe('the networks of readers, on a server that Sluice runs', () => {
     expect(rows).toEqual([{ may: true }])
   })
 
-  it('are not asked of a server that others run', () => {
+  it('cannot be set on a server that others run', () => {
     expect(postgresReaders(server.adminUrl).setNetworks).toBeUndefined()
   })
 

@@ -251,7 +251,7 @@ async function observeReaders(admin: Client, limits: typeof readerLimits): Promi
 
 /**
  * Writes the rules for readers into the file that pg_hba.conf includes before its own rules, and reloads the server's configuration
- * if they changed, which `prepareWarehouseServer` lets the administrator do. Ends the sessions of restricted readers from elsewhere.
+ * if they changed, which `prepareWarehouseServer` lets the administrator do. Ends sessions that the rules would reject.
  */
 async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
   const rules = formatRules(all)
@@ -264,11 +264,11 @@ async function writeNetworks(admin: Client, file: string, all: readonly ReaderNe
   }
   const allowed = all.flatMap(({ login, networks }) => networks.map((network) => ({ login, network })))
   if (allowed.length === 0) return
-  await admin.query(endSessionsElsewhere, [allowed.map(({ login }) => login), allowed.map(({ network }) => network)])
+  await admin.query(endRejectedSessions, [allowed.map(({ login }) => login), allowed.map(({ network }) => network)])
 }
 
 /** The rules apply to new connections only. */
-const endSessionsElsewhere = `
+const endRejectedSessions = `
   select pg_terminate_backend(a.pid) from pg_stat_activity a
   where a.usename = any($1::text[]) and not exists (
     select from unnest($1::text[], $2::cidr[]) as allowed (login, network)
