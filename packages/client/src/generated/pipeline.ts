@@ -53,7 +53,7 @@ export const catalogue = {
   tables: { method: 'get', path: '/schemas/:uid/tables' } as Operation<'/schemas/:uid/tables', TableListQuery, undefined, Table[], undefined>,
   /** List the tables of all schemas. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   allTables: { method: 'get', path: '/tables' } as Operation<'/tables', TableListQuery, undefined, Table[], undefined>,
-  /** Find schemas, tables and columns by the beginning of their names. For completion in editors. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  /** Find schemas, tables and columns by the first characters of their names. For completion in editors. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   names: { method: 'get', path: '/catalogue/names' } as Operation<'/catalogue/names', CatalogueNamesQuery, undefined, CatalogueNames, undefined>,
   /** Read a table of a schema: columns, keys, rows, size. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   table: { method: 'get', path: '/schemas/:uid/tables/:name' } as Operation<'/schemas/:uid/tables/:name', undefined, undefined, Table, undefined>,
@@ -279,7 +279,7 @@ export const warehouseReaders = {
   list: { method: 'get', path: '/warehouse-readers' } as Operation<'/warehouse-readers', ListQuery, undefined, WarehouseReader[], undefined>,
   /** Search warehouse readers. Needs `ROLE_SEE_SCHEMA`. */
   search: { method: 'post', path: '/warehouse-readers/search', effect: 'read' } as Operation<'/warehouse-readers/search', undefined, SearchRequest, WarehouseReader[], undefined>,
-  /** Create a database login that reads schemas. The login reads all tables and views of the schemas, present and future, whoever they are shared with. So the caller also needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE. Only this response and that of `rotate` contain the password. Needs `ROLE_MANAGE_SCHEMA`. */
+  /** Create a database login that reads schemas. The login reads all tables and views of the schemas, present and future, including those that are not shared with the caller. So the caller also needs ROLE_VIEW_DATA_ALL_DATA_PIPELINE. Only this response and that of `rotate` contain the password. Needs `ROLE_MANAGE_SCHEMA`. */
   create: { method: 'post', path: '/warehouse-readers' } as Operation<'/warehouse-readers', undefined, WarehouseReaderBody, NewWarehouseReader, undefined>,
   /** Read a warehouse reader. Needs `ROLE_SEE_SCHEMA`. */
   read: { method: 'get', path: '/warehouse-readers/:uid' } as Operation<'/warehouse-readers/:uid', undefined, undefined, WarehouseReader, undefined>,
@@ -562,7 +562,7 @@ export interface CatalogueNames {
 }
 
 export interface CatalogueNamesQuery {
-  /** The beginning of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned. */
+  /** The first characters of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned. */
   prefix?: string
   /** The maximum of names of each kind. Default: 50. */
   limit?: number
