@@ -1,4 +1,5 @@
 import type { Expression, RawBuilder, SqlBool } from 'kysely'
+import type { RecordAction } from '@sluice/contracts'
 import type { Caller } from '@sluice/http-server'
 import type { Properties } from './search/properties.ts'
 import type { AccessLevel } from './sharing.ts'
@@ -25,8 +26,8 @@ export interface RecordKind<Row, Resource, Context> {
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
   /** The operations on a record, from which the repository computes the field `may` of its resource. Absent for resources without it. */
   signatures?: RecordSignatures
-  /** Whether the caller may write records of this kind at all, if that depends on more than roles. */
-  mayWrite?(context: Context): Promise<boolean>
+  /** Whether the caller may do an action that writes, if that depends on more than its guard and the record. */
+  mayWrite?(context: Context, action: RecordAction): Promise<boolean>
   /** Converts rows to resources in the same order, without `may`. May call other services; never called inside a transaction. */
   present(rows: Row[], context: Context): Promise<WithoutMay<Resource>[]>
 }

@@ -21,8 +21,8 @@ interface PermittedKind<Context> {
   table: string
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
   signatures: RecordSignatures
-  /** Whether the caller may write records of this kind at all, if that depends on more than roles. Default: yes. */
-  mayWrite?(context: Context): Promise<boolean>
+  /** Whether the caller may do an action that writes, if that depends on more than its guard and the record. Default: yes. */
+  mayWrite?(context: Context, action: RecordAction): Promise<boolean>
 }
 
 /**
@@ -48,17 +48,19 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
   const guarded = operations.flatMap(([action, operation]) =>
     operation && isGuardPassed(operation.guard, caller) ? [{ action, writes: operation.effect === 'write' }] : [],
   )
-  const [{ rows }, writes = true] = await Promise.all([
+  const writing = guarded.filter(({ writes }) => writes)
+  const [{ rows }, ...refusals] = await Promise.all([
     sql<{ uid: string; writable: boolean }>`
       select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
       where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
-    guarded.some((operation) => operation.writes) ? mayWrite?.(context) : undefined,
+    ...writing.map(async ({ action }) => ((await mayWrite?.(context, action)) === false ? action : undefined)),
   ])
-  const levels = new Map(rows.map(({ uid, writable }) => [uid, writable && writes]))
+  const allowed = guarded.filter(({ action }) => !refusals.includes(action))
+  const levels = new Map(rows.map(({ uid, writable }) => [uid, writable]))
   return (uid) => {
     const writable = levels.get(uid)
     if (writable === undefined) return []
-    return guarded.filter((operation) => writable || !operation.writes).map(({ action }) => action)
+    return allowed.filter((operation) => writable || !operation.writes).map(({ action }) => action)
   }
 }
 

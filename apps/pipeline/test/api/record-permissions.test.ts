@@ -145,6 +145,27 @@ describe('the field may', () => {
     }
   })
 
+  it('lets a caller write a warehouse reader only if they may read all rows', async () => {
+    const [owner] = owners as [Tester]
+    const person = async (...roles: Role[]) => service.as(await service.identity.person(client, roles))
+    const reading: Role = 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'
+    const manager = await person('ROLE_MANAGE_SCHEMA', reading)
+    const { body: schema } = await owner.asking.post('/schemas').send(schemaBody({ access: { publicAccess: 'READ' } }))
+    const sent = { name: 'Dashboards', schemas: [{ id: schema.id }] }
+    const { body: reader } = await manager.post('/warehouse-readers').send(sent).expect(201)
+    const path = `/warehouse-readers/${reader.id}`
+    for (const [asking, may] of [
+      [await person('ROLE_SEE_SCHEMA'), ['read']],
+      [await person('ROLE_MANAGE_SCHEMA'), ['read', 'delete']],
+      [manager, ['read', 'write', 'delete']],
+    ] as [Asking, string[]][]) {
+      expect((await asking.get(path).expect(200)).body.may).toEqual(may)
+      const stale = { 'If-Match': '"9999"' }
+      const writes = [await asking.put(path).set(stale).send(sent), await asking.delete(path).set(stale)]
+      expect(writes.map(({ status }) => status !== 403)).toEqual([may.includes('write'), may.includes('delete')])
+    }
+  })
+
   it('lets only the organisation that published a dataset write it', async () => {
     const { identity } = service
     const publisher = await identity.client({ domain: 'PUBLIC_DATASET_CATALOG' })

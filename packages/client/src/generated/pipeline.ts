@@ -1472,6 +1472,8 @@ export interface NewWarehouseReader {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: NameTranslation[]
@@ -3194,6 +3196,8 @@ export interface WarehouseReader {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
+  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
   translations?: NameTranslation[]

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import {
   authorFields,
+  permittedFields,
   defineRequestBody,
   LongText,
   namedFields,
@@ -77,6 +78,7 @@ const readerStatus = ['ACTIVE', 'EXPIRED', 'PENDING'] as const
 const answeredFields = {
   ...recordFields,
   ...authorFields,
+  ...permittedFields,
   client: SingleLineText,
   ...readerFields,
   schemas: Type.Array(ReferencedSchema, { maxItems: 100 }),

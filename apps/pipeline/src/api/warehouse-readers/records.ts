@@ -1,5 +1,5 @@
-import { type WarehouseReader, hasRole } from '@sluice/contracts'
-import { createRecordRepository, translatedProperty, type SharedColumns } from '@sluice/records'
+import { type WarehouseReader, hasRole, pipelineOperations } from '@sluice/contracts'
+import { createRecordRepository, translatedProperty, type SharedColumns, type WithoutMay } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
 import type { StoredReader } from '../../warehouse-readers/warehouse-readers.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
@@ -20,11 +20,18 @@ export const warehouseReaderRecords = createRecordRepository<WarehouseReaderRow,
   },
   matches: (like) => sql`(r.name ilike ${like} or r.login ilike ${like})`,
   scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,
+  signatures: pipelineOperations.warehouseReaders,
+  // Everyone who manages schemas can end a login.
+  mayWrite: async ({ caller }, action) =>
+    action === 'delete' || hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'),
   present: presentReaders,
 })
 
 /** Presents readers. A schema that the caller may not see has only its names. */
-export async function presentReaders(rows: WarehouseReaderRow[], context: RequestContext): Promise<WarehouseReader[]> {
+async function presentReaders(
+  rows: WarehouseReaderRow[],
+  context: RequestContext,
+): Promise<WithoutMay<WarehouseReader>[]> {
   const { identity, request, caller, db, readers } = context
   const references = rows.flatMap(({ schema_ids }) => schema_ids.map((schema_id) => ({ schema_id })))
   const [authors, schemas, warehouse] = await Promise.all([

@@ -10,7 +10,7 @@ import type { WarehouseReaders } from '../../warehouse-readers/warehouse-readers
 import { requestSlots } from '../concurrency-limits.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { networkProblem } from '../../warehouse-readers/networks.ts'
-import { type WarehouseReaderRow, presentReaders, warehouseReaderRecords } from './records.ts'
+import { type WarehouseReaderRow, warehouseReaderRecords } from './records.ts'
 
 /** Readers of one client. Each can have ten connections to a server that the loads of all clients share. */
 export const maxReaders = 20
@@ -243,9 +243,8 @@ async function answerWithPassword(
   password: string,
 ): Promise<JsonResponse<NewWarehouseReader>> {
   const row = await warehouseReaderRecords.read(input.db, input.caller, uid)
-  const [reader] = await presentReaders([row], input)
   const { connectionStrings } = placeOf(input.readers, row.provider_schema as WarehouseKind)
-  const { headers } = await warehouseReaderRecords.answer(row, input)
-  const connection = reader!.connection as Parameters<typeof connectionStrings>[0]
-  return new JsonResponse({ ...reader!, password, connectionStrings: connectionStrings(connection, password) }, headers)
+  const { body: reader, headers } = await warehouseReaderRecords.answer(row, input)
+  const connection = reader.connection as Parameters<typeof connectionStrings>[0]
+  return new JsonResponse({ ...reader, password, connectionStrings: connectionStrings(connection, password) }, headers)
 }
