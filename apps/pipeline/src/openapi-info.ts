@@ -47,6 +47,10 @@ const resourceNouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
+  warehouseReaders: {
+    name: 'Warehouse readers',
+    description: 'Logins with which other programs read schemas of the warehouse.',
+  },
   runs: { name: 'Runs', description: 'The runs of all objects, as a list and as a stream of changes.' },
   schedules: { name: 'Schedules', description: 'Planned runs, and schedules in words.' },
   deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },

@@ -18,8 +18,9 @@ type DeletedObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
 const nounOf = ({ kind }: DeletedObject) => (kind === 'SCHEMA' ? 'schema' : objectKinds[kind].noun)
 
 /**
- * Throws 409 with the objects that read, run or contain an object, which its lineage shows too. `externalViews`: names of views over the
- * object that Sluice did not create.
+ * Throws 409 with the objects that read, run or contain an object, which its lineage shows too. The checks of a pipeline's own gate do
+ * not prevent its deletion, because they could only be deleted after it. `externalViews`: names of views over the object that Sluice did
+ * not create.
  */
 export async function assertUnused(
   trx: Transaction<DB>,
@@ -28,12 +29,20 @@ export async function assertUnused(
   externalViews: readonly string[] = [],
 ): Promise<void> {
   const readers = await findReaders(trx, caller, object)
+  const ownChecks = object.kind === 'DATA_PIPELINE' ? await findChecksOfGate(trx, object.id!) : new Set()
   const users = describeReaders([
-    ...readers.map(toNamedReader),
+    ...readers.filter(({ id }) => !ownChecks.has(id)).map(toNamedReader),
     ...externalViews.map((name) => ({ nouns: 'views from outside of Sluice', name, isShown: true })),
   ])
   if (users === undefined) return
   throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete them first.`)
+}
+
+async function findChecksOfGate(trx: Transaction<DB>, pipeline: number): Promise<Set<string>> {
+  const { rows } = await sql<{ uid: string }>`
+    select k.uid from data_pipelines p join data_quality_group_checks c on c.group_id = p.quality_group_id
+    join data_quality_checks k on k.id = c.check_id where p.id = ${pipeline}`.execute(trx)
+  return new Set(rows.map(({ uid }) => uid))
 }
 
 /** Throws 409 if SQL names the table or view of an object, which is about to get another name. */

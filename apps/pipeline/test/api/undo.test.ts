@@ -138,9 +138,9 @@ describe('a dry run', () => {
     const other = (await owner.post('/schemas').send(schemaBody()).expect(201)).body
     const history = await made({ dataWarehouseTarget: { schema: { id: schema.id }, tableName: 'history' } })
     await load(history, 'a\n1\n')
-    const dryRun = async (statement: string) => {
-      const target = { dataWarehouseTarget: { schema: { id: other.id }, tableName: 'fresh' } }
-      const query = 'select a from fresh where a < 0'
+    const dryRun = async (statement: string, tableName: string) => {
+      const target = { dataWarehouseTarget: { schema: { id: other.id }, tableName } }
+      const query = `select a from ${tableName} where a < 0`
       const check = await make('data-quality-checks', checkBody({ query }))
       const dataQualityCheckGroup = await make('data-quality-check-groups', groupBody({ dataQualityChecks: [check] }))
       const path = await made({ ...target, dataQualityCheckGroup, transformation: { sqlStatements: [{ statement }] } })
@@ -149,9 +149,12 @@ describe('a dry run', () => {
       return ended
     }
     const logging = `insert into ${schema.schemaName}.history select a from fresh`
-    expect(await dryRun(logging)).toMatchObject({ status: 'FAILED', errorCode: 'TRANSFORMATION_FAILED' })
+    expect(await dryRun(logging, 'fresh')).toMatchObject({ status: 'FAILED', errorCode: 'TRANSFORMATION_FAILED' })
     expect(await rowsOf(history)).toEqual([[1]])
-    const fine = await dryRun(`delete from fresh where a in (select a + 6 from ${schema.schemaName}.history)`)
+    const fine = await dryRun(
+      `delete from cleaned where a in (select a + 6 from ${schema.schemaName}.history)`,
+      'cleaned',
+    )
     expect(fine).toMatchObject({ status: 'OK', plannedTables: [{ rowsAfter: 1 }] })
     expect(await hidden()).toEqual([])
     const schemas = await inside.query('select from pg_namespace where nspname = $1', [other.schemaName])
