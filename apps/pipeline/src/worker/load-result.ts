@@ -4,7 +4,7 @@ import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
 import type { Claim } from '../runs/claim-run.ts'
-import { describeHints, describeLoad, type Hints } from './load-messages.ts'
+import { describeHints, describeLoad, type Hints } from './load-message-texts.ts'
 import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunSuccess } from './run-handler.ts'
 

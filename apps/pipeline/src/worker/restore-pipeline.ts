@@ -2,7 +2,7 @@ import { isTableDropPending } from '../deleted-tables/pending-drops.ts'
 import { type WarehouseKind, assertUndo } from '@sluice/warehouses/warehouse-kinds'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { readPipeline } from './read-pipeline.ts'
-import { describeChange, describeRestore } from './load-messages.ts'
+import { describeChange, describeRestore } from './load-message-texts.ts'
 import { publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 

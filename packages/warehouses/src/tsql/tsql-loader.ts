@@ -1,6 +1,6 @@
 import type { Connection } from 'tedious'
 import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type StreamCounts, encodedTuples } from '../rows/encoded-tuples.ts'
+import { type StreamCounts, convertCopyTuples } from '../rows/convert-copy-tuples.ts'
 import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
@@ -34,7 +34,7 @@ export async function bulkLoad(
   async function* rows() {
     try {
       const tuples = stopOnAbort(stopped, content.rows(columns.map(({ stored }) => stored)))
-      for await (const bytes of encodedTuples(tuples, writers, { place: quotedPlace, counted, between: rowToken })) {
+      for await (const bytes of convertCopyTuples(tuples, writers, { place: quotedPlace, counted, between: rowToken })) {
         yield [bytes]
       }
     } catch (error) {
