@@ -157,7 +157,7 @@ await main(async () => {
       expirePrevious({ db, warehouses }),
       removeFiles({ db, filesDirectory }),
       deleteOldRuns({ db, days: config.RUN_RETENTION_DAYS }),
-      pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
+      pruneLedgers({ db, warehouses, keepDays: config.RUN_RETENTION_DAYS }),
       addDomainToDatasetPublishers({ db, identity }),
       alertNoSuccess({ db, identity }),
       eraseDeletedClients({ db, warehouses, readers, filesDirectory, identity, logger }),

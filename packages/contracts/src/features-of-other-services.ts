@@ -26,7 +26,10 @@ export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
   roleOfOtherService('ROLE_GET_FILE', 'Fetch files of instances.'),
   roleOfOtherService('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files of the instances in `fileAccessInstances`.'),
   roleOfOtherService('ROLE_MANAGE_HOSTING_PLAN', 'Change hosting plans.'),
-  roleOfOtherService('ROLE_SEE_ROUTE', 'View integration routes. Sluice uses this role only to compute `hasRouteAccess`.'),
+  roleOfOtherService(
+    'ROLE_SEE_ROUTE',
+    'View integration routes. Sluice uses this role only to compute `hasRouteAccess`.',
+  ),
   roleOfOtherService(
     'ROLE_MANAGE_ROUTE',
     'Change integration routes. Sluice uses this role only to compute `hasRouteAccess`.',
@@ -44,7 +47,10 @@ export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
     'Read data in the analytics platform. Sluice uses this role only to compute `hasAnalyticsPlatformAccess`.',
   ),
   roleOfOtherService('ROLE_SEE_DATA_PIPELINE_CONFIG', 'View the configuration of a pipeline engine other than Sluice.'),
-  roleOfOtherService('ROLE_MANAGE_DATA_PIPELINE_CONFIG', 'Change the configuration of a pipeline engine other than Sluice.'),
+  roleOfOtherService(
+    'ROLE_MANAGE_DATA_PIPELINE_CONFIG',
+    'Change the configuration of a pipeline engine other than Sluice.',
+  ),
   {
     name: 'managerEnabled',
     kind: 'client',

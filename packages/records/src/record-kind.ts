@@ -27,6 +27,6 @@ export interface RecordKind<Row, Resource, Context> {
   signatures?: RecordSignatures
   /** Whether the caller may write records of this kind at all, if that depends on more than roles. */
   mayWrite?(context: Context): Promise<boolean>
-  /** Converts rows to resources in the same order, without `may`. May call other services; never called inside a transaction. */
+  /** Converts rows to resources without `may`, in the same order. It can call other services, so it never runs inside a transaction. */
   present(rows: Row[], context: Context): Promise<WithoutMay<Resource>[]>
 }

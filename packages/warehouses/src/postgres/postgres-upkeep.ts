@@ -16,7 +16,7 @@ export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Wareh
     }),
   countConnections: () => pools.copies.totalCount + pools.transactions.totalCount + pools.statements.totalCount,
   sweepStaging: (alive) => sweepStaging(pools.statements, alive),
-  pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
+  pruneLedger: (keepDays) => run('the ledger', (client) => pruneLedger(client, keepDays)),
   dropExpiredTables: () => dropExpired(pools.statements, retention),
 })
 
