@@ -1,5 +1,5 @@
 import {
-  forOtherServices,
+  featuresOfOtherServices,
   hasRole,
   identityOperations,
   pipelineOperations,
@@ -109,7 +109,7 @@ function rolesTable(): string {
 const kinds = { role: 'role', client: 'field of an organisation', user: 'field of a user', setting: 'setting' }
 
 function otherServicesTable(): string {
-  const rows = forOtherServices.map(
+  const rows = featuresOfOtherServices.map(
     ({ name, kind, meaning }) =>
       `| ${name
         .split(', ')

@@ -39,7 +39,7 @@ import {
 } from '../src/worker/maintenance/maintain-warehouses.ts'
 import { eraseDeletedClients } from '../src/worker/maintenance/erase-deleted-clients.ts'
 import { deleteOldRuns, maintainPartitions } from '../src/worker/maintenance/delete-old-runs.ts'
-import { namePublishers } from '../src/worker/maintenance/add-publishing-domain.ts'
+import { addDomainToDatasetPublishers } from '../src/worker/maintenance/add-domain-to-dataset-publishers.ts'
 import { queueMissingRuns } from '../src/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
 import { readersLock, startMaintenance } from '../src/worker/maintenance/maintenance.ts'
@@ -157,8 +157,8 @@ await main(async () => {
       expirePrevious({ db, warehouses }),
       removeFiles({ db, filesDirectory }),
       deleteOldRuns({ db, days: config.RUN_RETENTION_DAYS }),
-      pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
-      namePublishers({ db, identity }),
+      pruneLedgers({ db, warehouses, keepDays: config.RUN_RETENTION_DAYS }),
+      addDomainToDatasetPublishers({ db, identity }),
       alertNoSuccess({ db, identity }),
       eraseDeletedClients({ db, warehouses, readers, filesDirectory, identity, logger }),
       maintainPartitions({ db, days: config.RUN_RETENTION_DAYS }),

@@ -11,15 +11,15 @@ const TRUE: u64 = 0x74727565
 const FALSE: u64 = 0x66616c7365
 
 /** Writes a boolean. An inferred column accepts only `true` and `false`; a given one accepts all of PostgreSQL's spellings. */
-export function writeBoolean(out: usize, from: usize, to: usize, guessed: bool): i32 {
+export function writeBoolean(out: usize, from: usize, to: usize, inferred: bool): i32 {
   const length = to - from
   if (length > 5) return UNFIT
   const letters = word(from, length)
-  if (letters == TRUE || (!guessed && isYes(letters))) {
+  if (letters == TRUE || (!inferred && isYes(letters))) {
     store<u8>(out, 1)
     return 1
   }
-  if (letters == FALSE || (!guessed && isNo(letters))) {
+  if (letters == FALSE || (!inferred && isNo(letters))) {
     store<u8>(out, 0)
     return 1
   }

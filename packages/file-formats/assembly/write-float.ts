@@ -7,9 +7,12 @@ const PLUS: u8 = 43
 const MINUS: u8 = 45
 const ZERO: u8 = 48
 
-/** Writes a number as the nearest double. In an inferred column, a double keeps its integer part; parse-number.ts describes the spelling. */
-export function writeDouble(out: usize, from: usize, to: usize, guessed: bool): i32 {
-  if (!readDouble(from, to) || (guessed && !isAsGuessed(from, to))) return UNFIT
+/**
+ * Writes a number as the nearest double. In an inferred column, a value does not fit if a double may not keep its digits before the
+ * point, or if parse-number.ts does not infer a number from its spelling.
+ */
+export function writeDouble(out: usize, from: usize, to: usize, inferred: bool): i32 {
+  if (!readDouble(from, to) || (inferred && !isInferableNumber(from, to))) return UNFIT
   store<u64>(out, bswap<u64>(bits))
   return 8
 }
@@ -24,7 +27,7 @@ export function writeReal(out: usize, from: usize, to: usize): i32 {
   return 4
 }
 
-function isAsGuessed(from: usize, to: usize): bool {
+function isInferableNumber(from: usize, to: usize): bool {
   const sign = load<u8>(from)
   if (sign == PLUS || <i32>(to - from) > LONGEST_NUMBER || plainDigits > DOUBLE_DIGITS) return false
   const first = sign == MINUS ? from + 1 : from

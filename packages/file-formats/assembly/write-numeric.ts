@@ -22,10 +22,10 @@ const ANY: i32 = 255
  * inferred column it is spelled as parse-number.ts describes, and the column's state records the number of digits. With `exponents` the
  * number may have an exponent: a column of doubles is numeric in a table whose column was numeric before.
  */
-export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, exponents: bool, state: usize): i32 {
+export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, inferred: bool, exponents: bool, state: usize): i32 {
   if (to - from > LONGEST) return UNFIT
   const exponent = exponents ? exponentAt(from, to) : 0
-  if (exponent == 0) return writePlain(out, from, to, most, mostScale, guessed, state)
+  if (exponent == 0) return writePlain(out, from, to, most, mostScale, inferred, state)
   const end = expand(from, exponent, to)
   return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, mostScale, false, state)
 }
@@ -80,7 +80,7 @@ function expand(from: usize, exponent: usize, to: usize): usize {
 /**
  * Writes a number without an exponent as a PostgreSQL numeric. Returns its bytes, or UNFIT if it needs a wider or another type.
  */
-function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, state: usize): i32 {
+function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, inferred: bool, state: usize): i32 {
   const sign = load<u8>(from)
   let whole = sign == 45 || sign == 43 ? from + 1 : from
   let point = whole
@@ -93,10 +93,10 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
     while (end < to && isDigit(end)) end++
     if (end != to || end == fraction) return UNFIT
   } else if (point == whole) return UNFIT
-  if (guessed && !isAsGuessed(sign, whole, point, to)) return UNFIT
+  if (inferred && !isInferableNumber(sign, whole, point, to)) return UNFIT
   while (whole < point && load<u8>(whole) == 48) whole++
   if ((most != ANY && <i32>(point - whole) > most) || (mostScale != ANY && <i32>(to - fraction) > mostScale)) return UNFIT
-  if (guessed) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
+  if (inferred) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
 
   let at = out + 8
   let weight = (<i32>(point - whole) + 3) / 4 - 1
@@ -128,7 +128,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
 }
 
 /** Whether a number has no plus and no leading zero and is not `-0`, which would lose its sign. */
-@inline function isAsGuessed(sign: u8, whole: usize, point: usize, to: usize): bool {
+@inline function isInferableNumber(sign: u8, whole: usize, point: usize, to: usize): bool {
   if (sign == 43) return false
   return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))
 }

@@ -109,7 +109,7 @@ function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, s
 }
 
 /** Writes a value in a wider type: a date becomes its midnight, and a timestamp without a zone is in UTC. */
-function writeTime(out: usize, from: usize, to: usize, type: u8, spellings: u8, guessed: bool): i32 {
+function writeTime(out: usize, from: usize, to: usize, type: u8, spellings: u8, inferred: bool): i32 {
   const kind = timeKind(from, to, spellings)
   if (kind == TEXT) return UNFIT
   if (type == AS_DATE) {
@@ -117,7 +117,7 @@ function writeTime(out: usize, from: usize, to: usize, type: u8, spellings: u8, 
     store<i32>(out, bswap<i32>(days))
     return 4
   }
-  if (type == AS_TIMESTAMP ? kind == TIMESTAMPTZ : guessed && kind != TIMESTAMPTZ) return UNFIT
+  if (type == AS_TIMESTAMP ? kind == TIMESTAMPTZ : inferred && kind != TIMESTAMPTZ) return UNFIT
   store<i64>(out, bswap<i64>(timestamp()))
   return 8
 }

@@ -12,7 +12,7 @@ export interface OutgoingEmail {
   html: string
 }
 
-/** The server rejected an email. `permanent`: a retry will fail too. The message is one line without secrets. */
+/** The server rejected an email. `permanent`: a retry will fail too. `message` is the server's reply as one line without secrets. */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
   readonly permanent: boolean
@@ -50,7 +50,7 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
     host,
     port,
     secure,
-    // Without it, an attacker on the network could strip STARTTLS and read the password and links.
+    // Without `requireTLS`, an attacker on the network could remove STARTTLS from the replies, and read the password and links.
     requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
@@ -96,8 +96,8 @@ interface SmtpError extends Error {
 }
 
 /**
- * Converts an SMTP error to MailRefused. Only a 5xx reply about the recipient or the content is permanent, because the operator can
- * correct the cause of a 5xx reply to the sign-in or about the sender.
+ * Converts an SMTP error to MailRefused. Only a 5xx reply to the recipient or to the content of the email is permanent. The
+ * operator can correct the cause of any other 5xx reply, such as a wrong password or sender address.
  */
 function toMailRefused(error: unknown): MailRefused {
   const { message, command, responseCode = 0 } = error as SmtpError
@@ -105,7 +105,7 @@ function toMailRefused(error: unknown): MailRefused {
   return new MailRefused(oneLine(message), permanent, error)
 }
 
-/** Returns the message as one line. Links are removed, because servers may repeat the content. */
+/** Returns the server's reply as one line, without links, because servers may quote the email in it. */
 const oneLine = (text: string): string =>
   text
     .replace(/\bsll_[\w-]+|token=\S+/g, '[link]')

@@ -101,7 +101,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       return readPage(db, plan, where, { total: sumTotals(totalsTable, where), version: nothing })
 
     const total = countOf(plan, where)
-    if (!version || !totals.mayRemember(kind, plan)) return readPage(db, plan, where, { total, version: nothing })
+    if (!version || !totals.mayCacheTotal(kind, plan)) return readPage(db, plan, where, { total, version: nothing })
     const key = totals.keyOf(where.compile(db))
     const cached = totals.find(key)
     if (cached) {

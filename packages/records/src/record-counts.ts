@@ -4,9 +4,9 @@ import type { SearchPlan } from './search/plan.ts'
 import type { Properties } from './search/properties.ts'
 
 /**
- * A table in which triggers maintain the totals of a large table. Its rows have some of the large table's columns, `total`
- * (the number of records with these values) and `changes` (incremented by every statement that changes searchable data).
- * Rows are never removed, so an unchanged sum of `changes` over a scope means unchanged totals in that scope.
+ * A table in which triggers maintain the totals of a large table. Each row has values of some columns of the large table, the
+ * number of records with these values (`total`), and a counter that every change of searchable data increments (`changes`). Rows
+ * are never removed. So while the sum of `changes` in a scope stays the same, the totals in this scope do too.
  */
 export interface TotalsTable {
   table: string
@@ -41,24 +41,24 @@ export const canUseTotalsTable = (
   (only?.inTotalsTable ?? true) &&
   filtered.every((name) => totalsTable.properties.includes(name))
 
-/** Returns the expression of the number of records that meet the condition, which is a sum over rows of the totals table. */
+/** Returns SQL for the number of records that meet the condition: the sum of `total` over the rows of the totals table. */
 export const sumTotals = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
 /**
- * A table that counts changes by client: rows with `client`, `kind` and `changes`. Kinds of shared records have one instead of a
- * totals table, because their totals differ between callers.
+ * A table that counts the changes of records: it has a row with the number of `changes` for each `client` and `kind`. Kinds of
+ * shared records have it instead of a totals table, because each caller sees other records and thus another total.
  */
 export interface ChangeCounter {
   table: string
   kind: string
 }
 
-/** Returns a version that increases with every change of a client's records. */
+/** Returns SQL for the version of a client's records: a number that every change increases. */
 export const clientVersion = ({ table, kind }: ChangeCounter, client: string): RawBuilder<number> =>
   sql`(select coalesce(sum(c.changes), 0)::bigint from ${sql.table(table)} as c where c.client = ${client} and c.kind = ${kind})`
 
-/** Returns a version that increases with every change in a scope. */
+/** Returns SQL for the version of the records in a scope: a number that every change increases. */
 export const totalsVersion = ({ table }: TotalsTable, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.changes), 0)::bigint from ${sql.table(table)} as r where ${scope})`
 
@@ -71,17 +71,17 @@ interface VersionedTotal {
 }
 
 /**
- * Returns a cache of counted totals by query. Each total has the version at which one statement counted it together with the page; it is
- * valid while the version is unchanged.
+ * Returns a cache of counted totals by query. One statement reads the total and the version, so they belong together. A total is
+ * valid while the version is the same.
  */
 export function createTotalsCache() {
   const totals = new Map<string, VersionedTotal>()
   return {
     /**
-     * Returns whether a total may be cached. It may not if a condition depends on other tables, because their changes do not increase the
-     * version.
+     * Returns whether a total may be cached. It may not if a condition depends on other tables, because changes of these tables do
+     * not increase the version.
      */
-    mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
+    mayCacheTotal: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
       (only?.inTotalsTable ?? true) &&
       filtered.every((name) => {
         const property = properties[name]

@@ -28,6 +28,6 @@ export interface RecordKind<Row, Resource, Context> {
   signatures?: RecordSignatures
   /** Whether the caller may do an action that writes, if that depends on more than its guard and the record. */
   mayWrite?(context: Context, action: RecordAction): Promise<boolean>
-  /** Converts rows to resources in the same order, without `may`. May call other services; never called inside a transaction. */
+  /** Converts rows to resources without `may`, in the same order. It can call other services, so it never runs inside a transaction. */
   present(rows: Row[], context: Context): Promise<WithoutMay<Resource>[]>
 }

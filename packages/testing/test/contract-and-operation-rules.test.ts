@@ -6,7 +6,7 @@ import {
   ClientSummary,
   DeletedClient,
   DeletedClientSummary,
-  forOtherServices,
+  featuresOfOtherServices,
   identityOperations,
   pipelineOperations,
   ReferencedSchema,
@@ -71,7 +71,7 @@ describe('the list of roles for other services', () => {
     const guarding = [...signaturesOf(identityOperations), ...signaturesOf(pipelineOperations)].flatMap(({ guard }) =>
       Array.isArray(guard) ? (guard as string[]) : [],
     )
-    const listed = forOtherServices.filter(({ kind }) => kind === 'role').map(({ name }) => name)
+    const listed = featuresOfOtherServices.filter(({ kind }) => kind === 'role').map(({ name }) => name)
     expect(listed.toSorted()).toEqual(allRoles.filter((role) => !guarding.includes(role)).toSorted())
   })
 })

@@ -3,12 +3,12 @@ export interface WarehouseMaintenance {
   check(): Promise<void>
   countConnections(): number
   /**
-   * Drops staging tables of runs that are not alive; returns their number. It calls `alive` after listing the tables, so a run
-   * that starts in between cannot lose its table.
+   * Drops the staging tables of runs that are not alive, and returns their number. Lists the tables before it calls `alive`, so
+   * that it cannot drop the table of a run that starts in between.
    */
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
-  /** Deletes ledger entries older than `days` days of runs that have no rows in any table. Returns the number of runs. */
-  pruneLedger(days: number): Promise<number>
+  /** Deletes ledger entries older than `keepDays` days, except those of runs with rows in a table. Returns the number of runs. */
+  pruneLedger(keepDays: number): Promise<number>
   /** Drops replaced tables whose retention has expired; returns the number of publications. */
   dropExpiredTables(): Promise<number>
 }

@@ -6,7 +6,7 @@ export const refusalTitle = (code: string): string =>
 
 /** The codes of `WarehouseProblem`, with cause and remedy. Runs and logs show them in capitals, and problems in lower case. */
 export const warehouseRefusals: Readonly<Record<string, string>> = {
-  WAREHOUSE_REFUSED: 'The warehouse returned an error without a code of its own. The message contains the error.',
+  WAREHOUSE_REFUSED: 'The warehouse returned an error for which Sluice has no code. The message contains the error.',
   WAREHOUSE_ACCESS_DENIED: "The warehouse rejected the service's password. Ask the operator to reset it.",
   WAREHOUSE_FORBIDDEN: "The organisation's warehouse role lacks a permission. Ask the operator to grant it.",
   WAREHOUSE_MISSING: "The organisation's warehouse database does not exist. Ask the operator to restore it.",

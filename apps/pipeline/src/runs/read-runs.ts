@@ -81,7 +81,7 @@ export async function listLogs(
   return readPage(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
-/** Lists the rejected rows of a run in the order of the source. Undefined if the object has no such run. */
+/** Lists the rejected rows of a run in the order of the source. Returns undefined if the run belongs to another object or does not exist. */
 export async function listRejectedRows(
   db: Kysely<DB>,
   runnableId: number,
@@ -116,7 +116,7 @@ export async function* readRejectedRows(
   }
 }
 
-/** Finds a run of an object. */
+/** Finds the run `uid`. Returns undefined if it belongs to another object or does not exist. */
 export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
   const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
   return runs.where('uid', '=', uid).executeTakeFirst()

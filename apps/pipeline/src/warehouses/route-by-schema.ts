@@ -228,7 +228,7 @@ export function routeBySchema(
       },
       countConnections: () => all.reduce((total, { upkeep }) => total + upkeep.countConnections(), 0),
       sweepStaging: (alive) => sumAll(({ upkeep }) => upkeep.sweepStaging(alive)),
-      pruneLedger: (days) => sumAll(({ upkeep }) => upkeep.pruneLedger(days)),
+      pruneLedger: (keepDays) => sumAll(({ upkeep }) => upkeep.pruneLedger(keepDays)),
       dropExpiredTables: () => sumAll(({ upkeep }) => upkeep.dropExpiredTables()),
     },
     async [Symbol.asyncDispose]() {

@@ -96,7 +96,7 @@ export async function executeRun(
       log,
       signal,
       reportProgress: (counts: Totals) => (totals = counts),
-      isCurrentAttempt: heartbeat.beat,
+      sendHeartbeat: heartbeat.beat,
       onBackgroundWork: (work) => void backgroundWork.push(work),
     }
     return await recordSuccess(context, await handleRun(services, attempt))

@@ -27,7 +27,7 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
 import { qualityGate } from './quality-gate.ts'
-import { describeFile, type Hints, describeChange, describeDryRun } from './load-messages.ts'
+import { describeFile, type Hints, describeChange, describeDryRun } from './load-message-texts.ts'
 import { RunHints } from './run-hints.ts'
 import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
@@ -40,7 +40,7 @@ import {
   readReadingState,
   type StagedRun,
 } from './staged-run.ts'
-import { audienceOf, hasWarning, publishedTables, successOf } from './load-result.ts'
+import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
@@ -53,16 +53,16 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
   } catch (error) {
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
-    if (!isRefusedNow(pipeline)) throw error
-    // Earlier versions saved such pipelines, and current ones refuse them. So the run ends with a warning instead of a failure.
+    if (!usesVariableAtForbiddenPlace(pipeline)) throw error
+    // The run ends with a warning instead of a failure, because an earlier version accepted the pipeline.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
     const tables = await publishedTables(await parts.warehouses.open(attempt.claim.client), [], pipeline)
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
 
-/** Whether a stored pipeline uses a variable at a place where saving rejects it now. */
-function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
+/** Returns whether a stored pipeline uses a variable where this version does not allow one. An earlier version saved the pipeline. */
+function usesVariableAtForbiddenPlace({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
     assertSourceVariablePlaces(type, settings)
     for (const { statement } of sqlStatements) assertVariablePlaces(statement, getWarehouseLanguage(provider))
@@ -88,15 +88,21 @@ async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSucc
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
-    return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
+    return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, { isDataset: isDatasetRun(claim) })
   }
-  const { tables, ...outcome } = staged
+  const { tables, rejected, fed, merged, hints, whole } = staged
     ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
     : await loadFromSource(parts, attempt, pipeline, warehouse)
   await clearCursorReset(parts.db, pipeline)
   for (const table of tables) logChanges(log, table)
-  const hints = new Map(outcome.hints)
-  return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
+  return createLoadSuccess(warehouse, tables, rejected, {
+    sourceRows: fed,
+    isMerged: merged,
+    ownTable: pipeline,
+    fullReadReason: whole,
+    hints: new Map(hints),
+    isDataset: isDatasetRun(claim),
+  })
 }
 
 async function loadFromSource(
@@ -206,12 +212,12 @@ async function preparePublication(
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<PublicationOfFeeds> {
-  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
+  const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
-    isCurrentAttempt,
+    isCurrentAttempt: sendHeartbeat,
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
@@ -238,7 +244,7 @@ async function stageAndPublish(
   const signal = AbortSignal.any([stopping, idle.signal])
   const idleTimeout = sourceIdleTimeout(sourceSilence, (reason) => idle.abort(reason))
   let firstRejected: string | undefined
-  let whole: string | undefined
+  let fullReadReason: string | undefined
   const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
   const report: ReadReporter = {
     progress(counts) {
@@ -262,7 +268,7 @@ async function stageAndPublish(
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
-    readsEverything: (why) => void (whole = why),
+    readsEverything: (why) => void (fullReadReason = why),
     hint: (sentence, advice) => hints.add(sentence, advice),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
@@ -280,15 +286,15 @@ async function stageAndPublish(
     ...(pipeline.reset && { reset: pipeline.reset }),
     ...(remembered && { remembered }),
   }
-  let fed = 0
+  let sourceRows = 0
   let merged = claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading))
   const feeds = sources.read(reading, report, signal)
   const counts = (): RunCounts => ({
     rejected: rejected.count,
-    fed,
+    fed: sourceRows,
     merged,
     hints: [...hints.kept],
-    ...(whole !== undefined && { whole }),
+    ...(fullReadReason !== undefined && { whole: fullReadReason }),
   })
   const publication = await preparePublication(parts, attempt, pipeline, warehouse)
   let isKept = false
@@ -308,7 +314,7 @@ async function stageAndPublish(
       definition,
     },
     onReplace: () => void (merged = false),
-    onRowsStaged: (rows) => void (fed = rows),
+    onRowsStaged: (rows) => void (sourceRows = rows),
     ...(onPlan && { onPlan, retain: false }),
     async onStaged(feeds) {
       await rejected.flush()
@@ -339,11 +345,11 @@ async function readTransformation(
 /** Returns the runs whose staging tables stay. The staging tables of earlier attempts at this run are dropped before it loads again. */
 async function runsWithStaging(
   db: Kysely<DB>,
-  { claim, isCurrentAttempt }: Pick<RunAttempt, 'claim' | 'isCurrentAttempt'>,
+  { claim, sendHeartbeat }: Pick<RunAttempt, 'claim' | 'sendHeartbeat'>,
 ): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, claim.client)
-  // The tables were listed before. A later attempt may have adopted them since, unless this one still has the run.
-  if (await isCurrentAttempt()) runs.delete(claim.uid)
+  // The caller listed the tables before. If this is no longer the current attempt, a later attempt may have adopted them.
+  if (await sendHeartbeat()) runs.delete(claim.uid)
   return runs
 }
 
@@ -360,7 +366,7 @@ async function recoverFromLedger(
   if (!publication) return undefined
   return action === 'RESTORE'
     ? presentRestore(warehouse!, publication)
-    : successOf(warehouse!, publication.tables, rowsRejected, audienceOf({ client }))
+    : createLoadSuccess(warehouse!, publication.tables, rowsRejected, { isDataset: isDatasetRun({ client }) })
 }
 
 export const pipelineHandler: RunHandler = { run: loadPipeline, recover: recoverFromLedger }

@@ -4,8 +4,7 @@ import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
 import type { Claim } from '../runs/claim-run.ts'
-import { describeHints, describeLoad, type Hints } from './load-messages.ts'
-import type { PipelineToLoad } from './read-pipeline.ts'
+import { describeHints, describeLoad, type Hints } from './load-message-texts.ts'
 import type { RunSuccess } from './run-handler.ts'
 
 type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
@@ -17,13 +16,14 @@ type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 export async function publishedTables(
   warehouse: Warehouse,
   loaded: readonly LoadedTable[],
-  own = findShortestTable(loaded),
+  ownTable = findShortestTable(loaded),
 ): Promise<PublishedTableSize[]> {
-  if (!own) return []
-  const { schema } = own
+  if (!ownTable) return []
+  const { schema } = ownTable
   try {
-    const besides = [...(await listFurtherTables(warehouse, schema, own.table)), ...loaded.map(({ table }) => table)]
-    const names = [own.table, ...besides.filter((name) => name !== own.table).toSorted()]
+    const further = await listFurtherTables(warehouse, schema, ownTable.table)
+    const others = [...further, ...loaded.map(({ table }) => table)].filter((name) => name !== ownTable.table)
+    const names = [ownTable.table, ...others.toSorted()]
     const found = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
     return found.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size }))
   } catch {
@@ -35,48 +35,51 @@ export async function publishedTables(
 const findShortestTable = (tables: readonly LoadedTable[]): OwnTable | undefined =>
   tables.toSorted((one, other) => one.table.length - other.table.length)[0]
 
-/** Returns who reads the messages of a run. All public datasets are pipelines of one client, the catalogue. */
-export const audienceOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
+/** Returns whether the run loads a public dataset. All public datasets are pipelines of one client, the catalogue. */
+export const isDatasetRun = ({ client }: Pick<Claim, 'client'>): boolean => client === catalogueClient
 
-/** Returns the success of a load. If no rows were loaded, it has a warning, except for an incremental load. */
-export async function successOf(
+interface LoadSummary {
+  /** Rows of the source before the transformation. */
+  sourceRows?: number
+  /** Whether the rows were merged into the table; undefined if it is unknown. */
+  isMerged?: boolean
+  ownTable?: OwnTable
+  /** Why the source was read completely although an incremental load was requested. */
+  fullReadReason?: string | undefined
+  hints?: Hints
+  /** Whether the publisher of a public dataset reads the message. */
+  isDataset?: boolean
+}
+
+/** Returns the success of a load. The state is WARNING if rows were rejected, a change has a warning, or a full load has no rows. */
+export async function createLoadSuccess(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],
   rejected: number,
-  {
-    fed,
-    merged,
-    own,
-    whole,
-    hints = new Map(),
-    isDataset = false,
-  }: {
-    fed?: number
-    merged?: boolean
-    own?: Pick<PipelineToLoad, 'schema' | 'table'>
-    whole?: string | undefined
-    hints?: Hints
-    isDataset?: boolean
-  } = {},
+  { sourceRows, isMerged, ownTable, fullReadReason, hints = new Map(), isDataset = false }: LoadSummary = {},
 ): Promise<RunSuccess> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
-    state: hasWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
-    message: [describeLoad(tables, { rejected, fed, merged, isDataset }), describeHints(hints, { isDataset }), whole]
+    state: hasWarning(tables, rejected, isMerged) ? 'WARNING' : 'OK',
+    message: [
+      describeLoad(tables, { rejected, sourceRows, isMerged, isDataset }),
+      describeHints(hints, { isDataset }),
+      fullReadReason,
+    ]
       .filter(Boolean)
       .join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
-    tables: await publishedTables(warehouse, tables, own),
+    tables: await publishedTables(warehouse, tables, ownTable),
   }
 }
 
 export const hasWarning = (
   tables: readonly Pick<LoadedTable, 'rows' | 'changes'>[],
   rejected: number,
-  merged: boolean | undefined,
+  isMerged: boolean | undefined,
 ): boolean =>
   rejected > 0 ||
-  (!merged && tables.every(({ rows }) => rows === 0)) ||
+  (!isMerged && tables.every(({ rows }) => rows === 0)) ||
   tables.some(({ changes }) => changes.some(({ warning }) => warning))

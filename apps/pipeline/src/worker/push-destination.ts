@@ -13,7 +13,7 @@ const pageRows = 2_000
  * `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
  */
 async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
-  const { claim, log, signal, reportProgress, isCurrentAttempt } = attempt
+  const { claim, log, signal, reportProgress, sendHeartbeat } = attempt
   const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
   const place = `${schema}.${view}`
   const dry = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
@@ -44,8 +44,8 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
     },
     signal,
   )
-  // Writes the final counts.
-  await isCurrentAttempt()
+  // Saves the final counts, because no later heartbeat does.
+  await sendHeartbeat()
   const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
   if (pushed.rejected > 0 && taken === 0)
     throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(place, pushed, options))

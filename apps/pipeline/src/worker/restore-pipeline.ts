@@ -2,7 +2,7 @@ import { isTableDropPending } from '../deleted-tables/pending-drops.ts'
 import { type WarehouseKind, assertUndo } from '@sluice/warehouses/warehouse-kinds'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { readPipeline } from './read-pipeline.ts'
-import { describeChange, describeRestore } from './load-messages.ts'
+import { describeChange, describeRestore } from './load-message-texts.ts'
 import { publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
@@ -11,7 +11,7 @@ import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
  * table is to be dropped.
  */
 export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
-  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
+  const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
   assertUndo(provider as WarehouseKind)
   const warehouse = await parts.warehouses.open(claim.client)
@@ -21,12 +21,12 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
   if (await isTableDropPending(parts.db, { client: claim.client, schema, table }))
     throw new WarehouseProblem(
       'NOTHING_TO_RESTORE',
-      `The table ${schema}.${table} belongs to a deleted pipeline, and its rows cannot be restored. Run this pipeline instead.`,
+      `The table ${schema}.${table} still has the rows of a deleted pipeline, which cannot be restored. Run this pipeline to load its own rows.`,
     )
   const previous = await warehouse.loader.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const onWait = (why: string) => log.write('WARN', 'MEDIUM', why)
-  const publication = await warehouse.loader.restore(target, isCurrentAttempt, signal, {
+  const publication = await warehouse.loader.restore(target, sendHeartbeat, signal, {
     onBackgroundWork,
     onWait,
   })

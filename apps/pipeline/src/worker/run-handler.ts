@@ -40,7 +40,8 @@ export interface RunAttempt {
   signal: AbortSignal
   /** Sets the totals that the heartbeat writes. */
   reportProgress(totals: Totals): void
-  isCurrentAttempt(): Promise<boolean>
+  /** Writes the totals and renews the lease at once. Returns whether this is still the current attempt of the run. */
+  sendHeartbeat(): Promise<boolean>
   /** Adds work that continues after the end of the run. The worker's slot becomes free when this work ends. The promise must never reject. */
   onBackgroundWork(work: Promise<void>): void
 }

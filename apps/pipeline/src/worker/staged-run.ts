@@ -12,7 +12,7 @@ import { failureOf, firstError } from './run-failure.ts'
 import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunAttempt } from './run-handler.ts'
 
-/** Facts about a run's rows that the ledger does not have. */
+/** Facts about a run's rows that the ledger does not have. They are stored as JSON, so the names of the fields cannot change. */
 export interface RunCounts {
   rejected: number
   /** Rows of the feeds before a transformation. */

@@ -153,7 +153,8 @@ async function startJob(
     { id: runnable.id, client: runnable.client, kind: runnable.kind as RunnableKind },
     { trigger: 'WORKFLOW', workflowRunId: workflowRun.id, mode, createdBy: workflowRun.created_by },
   )
-  // With this lock, the transaction that ends the run either finds the job later, or has ended it and the next iteration sees that.
+  // The lock ensures that the end of the run reaches the job. If the run has ended, the next iteration copies its result. Otherwise the
+  // transaction that ends the run waits for this one, and then finds the job.
   if (existing) await trx.selectFrom('runs').select('id').where('id', '=', run.id).forShare().executeTakeFirst()
   await updateJob(trx, workflowRun, job, {
     state: 'RUNNING',
@@ -184,13 +185,13 @@ const maxNamed = 5
 
 /** Returns the final message of a workflow's run. */
 function workflowMessage(jobs: readonly NamedJob[]): string {
-  const of = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
+  const jobsIn = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
   const [done, warned, failed, cancelled, skipped] = [
-    of('OK', 'WARNING'),
-    of('WARNING'),
-    of('FAILED'),
-    of('CANCELLED'),
-    of('SKIPPED'),
+    jobsIn('OK', 'WARNING'),
+    jobsIn('WARNING'),
+    jobsIn('FAILED'),
+    jobsIn('CANCELLED'),
+    jobsIn('SKIPPED'),
   ]
   if (failed.length + cancelled.length + done.length === 0)
     return 'No job ran, because the workflow has no enabled jobs. Add or enable jobs.'

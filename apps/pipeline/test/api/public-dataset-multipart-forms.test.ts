@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
-import { namePublishers } from '../../src/worker/maintenance/add-publishing-domain.ts'
+import { addDomainToDatasetPublishers } from '../../src/worker/maintenance/add-domain-to-dataset-publishers.ts'
 import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
 import { until } from '@sluice/testing/wait-until'
 import type { Person } from '../join-identity.ts'
@@ -158,7 +158,7 @@ describe('the permission to publish datasets', () => {
     await stack.db.insertInto('dataset_publishers').values({ client: client.id }).execute()
     await send(person).expect(201)
     const lookups = identityLookups(service.config)
-    await namePublishers({ db: stack.db, identity: lookups }).run(AbortSignal.timeout(60_000))
+    await addDomainToDatasetPublishers({ db: stack.db, identity: lookups }).run(AbortSignal.timeout(60_000))
     expect(await stack.db.selectFrom('dataset_publishers').selectAll().execute()).toEqual([])
     expect((await lookups.client(client.id))?.domain).toBe('PUBLIC_DATASET_CATALOG')
   })

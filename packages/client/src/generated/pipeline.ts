@@ -47,7 +47,7 @@ export const variables = {
 }
 
 export const catalogue = {
-  /** Create or replace schemas by name. Saves all schemas or none. The pointers of violations refer to the list. Needs `ROLE_MANAGE_SCHEMA`. */
+  /** Create or replace schemas by name. Saves all schemas or none. Violations point to the schema by its position in the list, as in `/0/name`. Needs `ROLE_MANAGE_SCHEMA`. */
   saveSchemas: { method: 'put', path: '/schemas' } as Operation<'/schemas', undefined, SchemaBody[], Schema[], undefined>,
   /** List the tables of a schema. Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   tables: { method: 'get', path: '/schemas/:uid/tables' } as Operation<'/schemas/:uid/tables', TableListQuery, undefined, Table[], undefined>,
@@ -108,7 +108,7 @@ export const views = {
 }
 
 export const dataPipelines = {
-  /** Save several data pipelines. Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. The pointers of violations refer to the list. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** Save several data pipelines. Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to the pipeline by its position in the list, as in `/dataPipelines/0/name`. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   saveMany: { method: 'post', path: '/data-pipelines/bulk' } as Operation<'/data-pipelines/bulk', undefined, DataPipelinesBody, SavedDataPipelines, undefined>,
   /** List data pipelines. Needs `ROLE_SEE_DATA_PIPELINE`. */
   list: { method: 'get', path: '/data-pipelines' } as Operation<'/data-pipelines', ListQuery, undefined, DataPipeline[], undefined>,
@@ -671,7 +671,7 @@ export interface Column {
   minValue?: number
   /** As `minValue`. */
   maxValue?: number
-  /** The column in a query of the table, quoted for the warehouse. Absent in query results. */
+  /** The quoted column with its table, for use in a query of the table. Absent in query results. */
   valueExpression?: string
   dataTypeLabel?: string
 }
@@ -3093,7 +3093,7 @@ export interface ViewBody {
   schema: SchemaReference
   /** The view in the warehouse. Default: derived from the name. */
   dataWarehouseViewName?: string
-  /** Alternative to dataWarehouseViewName. It applies if it differs from the stored name. If both fields have different new names, the request is rejected with 422. */
+  /** Alternative to dataWarehouseViewName. A new name in either field applies. Two different new names are rejected with 422. */
   warehouseAViewName?: string
   /** Absent fields mean false. */
   anonymousAccess?: AnonymousAccessBody

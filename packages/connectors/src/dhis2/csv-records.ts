@@ -47,6 +47,7 @@ function* takeCompleteRows(text: string, batchSize: number): Generator<string[][
   return from
 }
 
+/** Returns the fields of the row at `from` and the position after the row. Returns undefined if the row is incomplete or malformed. */
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
   for (let at = from; at < text.length; ) {
@@ -57,14 +58,17 @@ function parseRow(text: string, from: number): { fields: string[]; next: number 
     at = text.charCodeAt(end) === CR ? end + 1 : end
     if (at >= text.length) return undefined
     if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
+    // Malformed: text follows the closing quote of a field.
     if (text.charCodeAt(at) !== COMMA) return undefined
     at += 1
-    // After a comma at the end of a line, the last field is empty.
+    // The line ends after a comma, so the last field is empty.
     if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
   }
+  // Incomplete: the text ends after a comma, or no text is left.
   return undefined
 }
 
+/** Returns the position after the closing quote, or -1 if the quote or the character after it is missing. */
 function findQuotedEnd(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)
@@ -73,6 +77,7 @@ function findQuotedEnd(text: string, from: number): number {
   }
 }
 
+/** Returns the position of the comma or line end after the field, or -1 if it is missing. */
 function findPlainEnd(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at)

@@ -24,7 +24,10 @@ export const fhirDefinition = defineConnectedSource({
     assertOneCredential(secrets, 'apiSource', ways)
     assertUsername(username, secrets, 'apiSource')
     if ('privateKey' in secrets && clientId === undefined)
-      throw new InvalidSetting('/apiSource/clientId', 'Enter the client id of the private key.')
+      throw new InvalidSetting(
+        '/apiSource/clientId',
+        'A private key requires a client ID. Enter the ID that the server assigned to the key.',
+      )
   },
   formatSourceName: ({ resourceTypes, apiSource }) => formatNameAt(resourceTypes.join(', '), apiSource.url),
 })

@@ -307,7 +307,7 @@ function parseRange(tab: SheetTab, range?: string): CellRange {
   if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
-    `The sheet "${tab.title}" ends at ${formatColumnLetters(columns)}${rows}, so it has no cells in ${range}. Enter the upper left cell first, as in A1:F500.`,
+    `The range ${range} has no cells of the sheet "${tab.title}", which ends at ${formatColumnLetters(columns)}${rows}. Enter the upper left cell first, as in A1:F500.`,
   )
 }
 

@@ -14,9 +14,8 @@ const typedJson = JSON as unknown as {
 const longNumberPattern = /[:[,\s]-?\d[\d.]{15}/
 
 /**
- * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an `isExact` object, which
- * JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` ANSWER_TOO_LARGE or
- * OTHER_PROTOCOL for more than `maxValues` values or too deep nesting.
+ * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an object that `isExactNumber` recognizes
+ * and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` as `assertJsonLimits` does.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   const hasLongNumbers = longNumberPattern.test(text)
@@ -37,13 +36,13 @@ export const parseExactNumber = (text: string): object | undefined =>
   numberPattern.test(text) && text.length < 400 ? typedJson.rawJSON(text) : undefined
 
 /**
- * Maximum number of values of a JSON text. Each list and object counts as two. Measured: two million values block the event
- * loop for 0.1 to 1.4 seconds and take up to 150 MB.
+ * Maximum number of values of a JSON text. The limit counts commas and opening brackets, so an empty list or object counts as two
+ * values. Measured: two million values block the event loop for 0.1 to 1.4 seconds and take up to 150 MB.
  */
 export const maxJsonValues = 2_000_000
 /** Maximum number of values of one record, such as a patient or a form. Real records have far fewer. */
 export const maxRecordValues = 500_000
-/** Maximum number of values of a response for which a user waits. It is lower, because the process also serves other users. */
+/** Maximum number of values of a response for which a user waits. Lower than `maxJsonValues`, because the process also serves other users. */
 export const maxInteractiveValues = 500_000
 /** Maximum nesting depth. Real records are nested far less deep. */
 const maxJsonDepth = 1_000
@@ -52,8 +51,9 @@ const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws ANSWER_TOO_LARGE for
- * too many values, so that the caller requests smaller pages, and OTHER_PROTOCOL for too deep nesting. Checking 31 MB takes 0.1 seconds.
+ * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws
+ * ANSWER_TOO_LARGE for too many values, so that the caller requests smaller pages. Throws OTHER_PROTOCOL for too deep nesting,
+ * because no supported API nests its records so deep: the response comes from another service. Checking 31 MB takes 0.1 seconds.
  */
 function assertJsonLimits(text: string, maxValues: number): void {
   let [values, depth, greatestDepth] = [1, 0, 0]
@@ -79,7 +79,7 @@ function assertJsonLimits(text: string, maxValues: number): void {
     )
 }
 
-/** Returns the position of the quote that ends the string which starts at `from`. */
+/** Returns the position of the quote that ends a string. `from` is the position after its first quote. */
 function findStringEnd(text: string, from: number): number {
   let at = from
   for (let code = text.charCodeAt(at); at < text.length && code !== quote; code = text.charCodeAt(at))

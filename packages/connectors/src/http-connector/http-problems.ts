@@ -138,8 +138,8 @@ export const createRedirectFailure = (to: string, { system, host }: RequestTarge
     `${host} redirects to ${to}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
   )
 
-/** Returns the problem of a POST that the same host redirects. Its body is not sent to the new address. */
-export const createRedirectedPostFailure = (to: string, { host }: RequestTarget): FailedRequest =>
+/** Returns the problem of a redirect within the same host for a request with a body. Only GET requests follow such a redirect. */
+export const createRedirectedBodyFailure = (to: string, { host }: RequestTarget): FailedRequest =>
   createFailure(
     'REDIRECTED',
     `${host} redirects the request to ${to}. Sluice does not send data to the target of a redirect. If the new address is correct, enter it in the pipeline.`,

@@ -9,7 +9,7 @@ import {
   type FailedRequest,
   createNetworkFailure,
   createNotJsonFailure,
-  createRedirectedPostFailure,
+  createRedirectedBodyFailure,
   createRedirectLoopFailure,
   createRedirectFailure,
   type RequestTarget,
@@ -314,7 +314,7 @@ function getRedirectTarget(
     throw new UnusableResponse(createRedirectFailure(next.origin, target))
   // The message omits the query, which can contain secrets.
   if (method !== 'GET')
-    throw new UnusableResponse(createRedirectedPostFailure(target.redactText(next.origin + next.pathname), target))
+    throw new UnusableResponse(createRedirectedBodyFailure(target.redactText(next.origin + next.pathname), target))
   if (redirects === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
   return next
 }

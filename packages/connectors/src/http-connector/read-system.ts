@@ -201,11 +201,15 @@ function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRe
     : 'All records are read, because the settings of the pipeline changed since the last load.'
 }
 
-/** Lists group tables of earlier reads that have no rows now. A full read empties them; an increment deletes the rows of the changed records. */
+/**
+ * Lists the group tables of earlier reads that have no rows now. A group is a list inside a record, such as the children of a
+ * household, and its table has one row for each item. A full read empties these tables. An increment deletes from them the rows of
+ * the changed records.
+ */
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
 
-/** Returns the parent of a group table: the table of the records that contain the groups. Returns undefined for a table of records. */
+/** Returns the table of the records that contain the items of a group table. Returns undefined for a table of records. */
 function findParentTable(table: string, streams: readonly StreamTables[], ownTable: string): RowStream['partOf'] {
   const roots = streams.map(({ tables }) => tables.rootTable)
   if (roots.some(({ name }) => name === table)) return undefined

@@ -2,13 +2,22 @@ import { hash } from 'node:crypto'
 import { toUniqueIdentifiers } from '@sluice/row-stream'
 
 const maxNameBytes = 63
+const pathHashDigits = 8
+/** Bytes of the suffix of `addPathHash`: an underscore and the digits. */
+const pathHashSuffixBytes = 1 + pathHashDigits
+/**
+ * A name of a long path counts as truncated if it is at most this many bytes shorter than the maximum, because truncation also
+ * removes the rest of a split character and trailing underscores.
+ */
+const truncationToleranceBytes = 8
 
 /** Columns that identify the rows of a group and link them to their parents. */
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * Returns the column names of paths: snake_case, with parts joined by `_` and a leading `_` kept. A truncated name, or a name that two paths would
- * share, ends in eight digits of the path's hash, so that names do not depend on the order of paths. A path that equals the name keeps it.
+ * Returns the column names of paths in snake_case. The parts of a path are joined by `_`, and a leading `_` stays. A truncated name
+ * ends in eight digits of the path's hash. A name that several paths would share does too, unless the path equals the name. The hash
+ * makes a name independent of the order of the paths.
  */
 export function columnNames(paths: readonly string[]): string[] {
   const identifierNames = paths.map(toIdentifier)
@@ -34,10 +43,11 @@ function toIdentifier(path: string): string {
 }
 
 const isTruncated = (path: string): boolean =>
-  Buffer.byteLength(path) > maxNameBytes - 1 && Buffer.byteLength(toIdentifier(path)) > maxNameBytes - 8
+  Buffer.byteLength(path) > maxNameBytes - 1 &&
+  Buffer.byteLength(toIdentifier(path)) > maxNameBytes - truncationToleranceBytes
 
 const addPathHash = (name: string, path: string): string =>
-  `${truncateBytes(name, maxNameBytes - 9)}_${hash('sha256', path).slice(0, 8)}`
+  `${truncateBytes(name, maxNameBytes - pathHashSuffixBytes)}_${hash('sha256', path).slice(0, pathHashDigits)}`
 
 /** Truncates a name to this many bytes in UTF-8, without splitting a character. */
 function truncateBytes(name: string, bytes: number): string {

@@ -80,7 +80,10 @@ async function sendRequest(
         for await (const part of readChunks(body, timer, explain)) {
           size += part.length
           if (size > maxTextBytes)
-            throw new SourceProblem('OTHER_PROTOCOL', `The list from ${url.host} is too long. Check the endpoint.`)
+            throw new SourceProblem(
+              'OTHER_PROTOCOL',
+              `The response of ${url.host} is larger than any list of objects. Check that the endpoint is that of an object store.`,
+            )
           parts.push(part)
         }
         return Buffer.concat(parts).toString('utf8')

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Connection, Submittable } from 'pg'
 import { UnstorableValue, valueTooLong } from '@sluice/row-stream'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { takeDirectly } from './direct-socket.ts'
+import { setBytesHandler } from './reused-buffer-socket.ts'
 
 export class UnexpectedFormat extends Error {
   override readonly name = 'OtherFormat'
@@ -52,7 +52,7 @@ export class CopyOut implements Submittable {
       throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
     this.#socket = socket
     this.#driver = listeners[0]!
-    if (!takeDirectly(socket, this.#read)) {
+    if (!setBytesHandler(socket, this.#read)) {
       socket.removeListener('data', this.#driver)
       socket.on('data', this.#read)
     }
@@ -73,7 +73,7 @@ export class CopyOut implements Submittable {
 
   #detach(): void {
     const socket = this.#socket
-    if (!socket || takeDirectly(socket, undefined)) return
+    if (!socket || setBytesHandler(socket, undefined)) return
     socket.removeListener('data', this.#read)
     if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
   }

@@ -4,7 +4,7 @@ import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { SessionParameters } from '../database-connector/database-session.ts'
 import { openSocket } from '../database-connector/open-socket.ts'
-import { openDirectSocket } from './direct-socket.ts'
+import { openReusedBufferSocket } from './reused-buffer-socket.ts'
 
 /** A signed-in client of the driver, and its socket. */
 export interface SignedInClient {
@@ -21,7 +21,7 @@ export async function signIn(
   begin: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await (ssl ? openSocket(access) : openSocket(access, openDirectSocket))
+  const socket = await (ssl ? openSocket(access) : openSocket(access, openReusedBufferSocket))
   const client = new Client({
     host,
     port,

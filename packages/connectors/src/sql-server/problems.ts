@@ -52,16 +52,16 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
   if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
-    return isDriverError(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
+    return isDriverOrServerError(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
   const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 
 /**
- * Returns whether the error comes from the driver, or from the server when it describes a statement. Errors of the driver have
- * a class of their own; those of the server have a code and a number.
+ * Returns whether the driver raised the error, or the server raised it for a statement. An error of the driver is an
+ * `MSSQLError`. An error of the server has the code EREQUEST and a number greater than 0.
  */
-function isDriverError(error: unknown): boolean {
+function isDriverOrServerError(error: unknown): boolean {
   return (
     error instanceof mssql.MSSQLError ||
     (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((each) => each > 0))

@@ -70,7 +70,7 @@ export const Column = defineContract(
       maxValue: Type.Optional({ ...AnyNumber, description: 'As `minValue`.' }),
       valueExpression: Type.Optional({
         ...SingleLineText,
-        description: 'The column in a query of the table, quoted for the warehouse. Absent in query results.',
+        description: 'The quoted column with its table, for use in a query of the table. Absent in query results.',
         examples: ['"cases"."region"'],
       }),
       dataTypeLabel: Type.Optional(SingleLineText),

@@ -65,7 +65,7 @@ const viewBodyFields = {
   // Wrapped in Optional again, because spreading an optional schema makes the field required.
   warehouseAViewName: Type.Optional({
     ...ViewName(
-      'Alternative to dataWarehouseViewName. It applies if it differs from the stored name. If both fields have different new names, the request is rejected with 422.',
+      'Alternative to dataWarehouseViewName. A new name in either field applies. Two different new names are rejected with 422.',
     ),
     deprecated: true,
   }),

@@ -15,16 +15,16 @@ export interface RowInput {
   shape: RowShape
 }
 
-/** Detects the dialect of a file. The dialect of the table's last file is tried first. */
+/** Detects the dialect of a file. Tries the grammar of the table's last file first. */
 export function detectText(file: TextSource, options: DelimitedOptions): DetectedDialect {
-  return detectAsRemembered(file, options) ?? detectDialect(file, options)
+  return detectWithLastGrammar(file, options) ?? detectDialect(file, options)
 }
 
-/** Detects the dialect with the grammar of the table's last file. Returns undefined if that grammar finds none of the table's columns. */
-function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
-  const { remembered } = options
-  if (!remembered?.delimiter) return undefined
-  const { delimiter, quote, escape, headerRow, labels } = remembered
+/** Detects the dialect with the grammar of the table's last file. Returns undefined if the result has none of that file's columns. */
+function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
+  const { remembered: lastFile } = options
+  if (!lastFile?.delimiter) return undefined
+  const { delimiter, quote, escape, headerRow, labels } = lastFile
   const grammar = { delimiter, ...(quote && { quote }), ...(escape && { escape }) }
   const header = headerRow === undefined || options.headerLines !== undefined ? {} : { headerRow }
   try {
@@ -32,12 +32,13 @@ function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): De
     if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
     return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {
+    // The grammar fits the file, but the decimal sign changed. Another grammar could read the same numbers as other values.
     if (error instanceof SourceProblem && error.code !== 'DECIMAL_SIGN_CHANGED') return undefined
     throw error
   }
 }
 
-/** Marks remembered options as detected, because no user set them. */
+/** Marks as given only the options that the user set, because detection received the others from the last file. */
 function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions): DetectedOptions {
   const given = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
   return {
@@ -66,14 +67,14 @@ export function openRows(
   return { records, reader, shape: { labels, headerRow: headerLine > 0, recordBytes: limits.recordBytes } }
 }
 
-/** Throws TOO_MANY_COLUMNS if the scanner has not enough room for the fields, trailing ones included. */
+/** Throws TOO_MANY_COLUMNS if the rows have more fields than the scanner supports. Trailing delimiters count as fields. */
 function assertColumnsFit({ labels, trailing }: DelimitedDialect): void {
   if (labels.length + trailing <= maxColumns) return
   const fields = `${labels.length} columns and ${trailing} trailing delimiters`
   throw new SourceProblem('TOO_MANY_COLUMNS', `${fields} are more than ${maxColumns} fields: lower trailingDelimiters.`)
 }
 
-/** The bytes between the first row and the footer. */
+/** Reads the bytes from the first row to the footer. */
 class RowsReader implements Utf8Reader {
   position: number
   readonly #file: TextSource

@@ -102,22 +102,22 @@ function packCharacter(decoder: TextDecoder, byte: number): number {
 function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
   try {
     const character = decoder.decode(Uint8Array.of(byte))
-    const open = decoder.encoding.startsWith('windows') && character < '\u00a0'
-    return open ? Uint8Array.of(invalidByte) : Buffer.from(character)
+    const isUnassigned = decoder.encoding.startsWith('windows') && character < '\u00a0'
+    return isUnassigned ? Uint8Array.of(invalidByte) : Buffer.from(character)
   } catch {
     return Uint8Array.of(invalidByte)
   }
 }
 
 /**
- * Decodes UTF-16 of either byte order. Half a surrogate pair becomes the three bytes that UTF-8 forbids, and half a unit
- * becomes 0xFF. The platform decodes well-formed chunks; only a chunk with a broken pair is decoded unit by unit.
+ * Decodes UTF-16 of either byte order. A lone surrogate becomes three bytes that UTF-8 forbids, and a last byte without its
+ * code unit becomes 0xFF, so that the record is rejected. The platform decodes a chunk without lone surrogates.
  */
 class Utf16Decoder implements TextDecoderPort {
   readonly #swap: boolean
   #units = Buffer.allocUnsafeSlow(0)
   #out = Buffer.allocUnsafeSlow(0)
-  /** Bytes of the last chunk that wait for their other half: of a unit, or of a surrogate pair. */
+  /** The number of bytes at the end of the last chunk that are part of an incomplete code unit or surrogate pair. */
   #held = 0
 
   constructor(encoding: 'utf-16le' | 'utf-16be') {
@@ -157,11 +157,15 @@ class Utf16Decoder implements TextDecoderPort {
     if (bytes.length === 0) return 0
     if (this.#swap) bytes.swap16()
     const text = bytes.toString('utf16le')
-    return text.isWellFormed() ? this.#out.write(text, 'utf8') : encodeCodePoints(text, this.#out)
+    return text.isWellFormed() ? this.#out.write(text, 'utf8') : encodeKeepingLoneSurrogates(text, this.#out)
   }
 }
 
-function encodeCodePoints(text: string, out: Buffer): number {
+/**
+ * Writes a text as UTF-8, and each lone surrogate as the three bytes of its code point. Returns the number of bytes. `Buffer.write`
+ * would write U+FFFD instead, which is valid UTF-8, and the changed text would be loaded.
+ */
+function encodeKeepingLoneSurrogates(text: string, out: Buffer): number {
   let at = 0
   for (const character of text) {
     const point = character.codePointAt(0)!

@@ -17,7 +17,7 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
       await finishDecisionDeletions(access)
       return sweepStaging(access, alive, keepDays)
     }),
-  pruneLedger: (days) => runRecovered('the ledger', () => pruneLedger(access, days)),
+  pruneLedger: (ledgerDays) => runRecovered('the ledger', () => pruneLedger(access, ledgerDays)),
   dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
 })
 
@@ -55,7 +55,8 @@ async function sweepStaging(
 }
 
 /**
- * Returns the run in the comment. A database that belongs to no run has an end time in its comment; until then the result is undefined.
+ * Returns the run in the comment of a database. Returns undefined before the end time of a database that belongs to no run, and for
+ * a comment of a user.
  */
 function runIn(comment: string): string | undefined {
   try {
@@ -66,18 +67,18 @@ function runIn(comment: string): string | undefined {
   }
 }
 
-/** Deletes ledger entries older than `days` days, except those of runs with rows in a table. Returns the number of runs. */
-async function pruneLedger(access: ClientAccess, days: number): Promise<number> {
+/** Deletes ledger entries older than `keepDays` days, except those of runs with rows in a table. Returns the number of runs. */
+async function pruneLedger(access: ClientAccess, keepDays: number): Promise<number> {
   const { key, service } = access
   const tables = await rowsOf<{ comment: string }>(
     service,
     'select comment from system.tables where startsWith(database, {prefix:String}) or startsWith(database, {kept:String})',
     { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
   )
-  const held = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
+  const publishedLoads = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
   const where = `at < now64(6) - interval {days:UInt32} day and run not in (
-    select run from ${ledgerTable(access)} where has({held:Array(String)}, load))`
-  const parameters = { days: String(days), held }
+    select run from ${ledgerTable(access)} where has({published:Array(String)}, load))`
+  const parameters = { days: String(keepDays), published: publishedLoads }
   const [old] = await rowsOf<{ runs: number }>(
     service,
     `select uniqExact(run) as runs from ${ledgerTable(access)} where ${where}`,

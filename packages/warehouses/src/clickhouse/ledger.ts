@@ -19,14 +19,16 @@ export interface LedgerEntry {
   feed?: FeedMemory
 }
 
-/** One table of a proposed publication. The load replaces the table with uuid `base`, or creates it if `base` is empty. */
+/** One table of a proposed publication. */
 export interface ProposedTable {
   publication: string
   run: string
   attempt: number
   schema: string
   table: string
+  /** The id of the load, which is also in the comment of its table. */
   load: string
+  /** The uuid of the table that the load replaces. Empty if the load creates the table. */
   base: string
   entry: LedgerEntry
 }
@@ -37,12 +39,12 @@ export const ledgerTable = ({ key }: ClientAccess): string => `${quoteIdentifier
 /** Inserts are synchronous and not deduplicated, so the next read sees them. */
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
-/** The prepare phase of the commit protocol. One insert writes all tables or none; no table is published yet. */
-export async function writeProposal(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
-  const rows = decided.map(
-    (one) =>
-      `(${[one.publication, one.run].map(formatLiteral).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(formatLiteral).join(', ')}, 'PROPOSED')`,
-  )
+/** Prepares a publication. One insert writes the proposals of all tables or none. No table is published yet. */
+export async function writeProposal(access: ClientAccess, tables: readonly ProposedTable[]): Promise<void> {
+  const rows = tables.map(({ publication, run, attempt, schema, table, load, base, entry }) => {
+    const texts = [schema, table, load, base, JSON.stringify(entry)].map(formatLiteral).join(', ')
+    return `(${formatLiteral(publication)}, ${formatLiteral(run)}, ${attempt}, ${texts}, 'PROPOSED')`
+  })
   await executeStatement(
     access.service,
     `insert into ${ledgerTable(access)} (${ledgerColumns}, state) values ${rows.join(', ')}`,

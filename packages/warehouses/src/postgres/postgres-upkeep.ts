@@ -5,7 +5,7 @@ import { assertLedgerCurrent, pruneLedger } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
 import type { PostgresServer } from './postgres-server.ts'
 import { assertRoleSettings } from './server/role-settings.ts'
-import { dropDetached, parseOrigin } from './staging-origin.ts'
+import { dropDetached, parseStagingComment } from './staging-table-ddl.ts'
 import { dropRunSchema } from './transformation/transformation-schema.ts'
 
 export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): WarehouseMaintenance => ({
@@ -16,22 +16,22 @@ export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Wareh
     }),
   countConnections: () => pools.copies.totalCount + pools.transactions.totalCount + pools.statements.totalCount,
   sweepStaging: (alive) => sweepStaging(pools.statements, alive),
-  pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
+  pruneLedger: (keepDays) => run('the ledger', (client) => pruneLedger(client, keepDays)),
   dropExpiredTables: () => dropExpired(pools.statements, retention),
 })
 
 interface LeftoverObject {
   name: string
   kind: 'table' | 'schema'
-  origin: string
+  comment: string
 }
 
 /**
  * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their
- * views depend on the tables. Excludes objects that users created, which have no origin in their comment.
+ * views depend on the tables. Excludes objects that users created: their comments do not name a run.
  */
 const leftoverObjectsQuery = `
-  select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
+  select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as comment from pg_class
   where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
     and obj_description(oid, 'pg_class') like '{"run":%'
     and relname not in (select partition_name from sluice.kept_table where partition_name is not null)
@@ -49,8 +49,8 @@ async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>
   if (rows.length === 0) return 0
   const runs = await alive()
   let dropped = 0
-  for (const { name, kind, origin } of rows) {
-    const { run } = parseOrigin(origin) ?? {}
+  for (const { name, kind, comment } of rows) {
+    const { run } = parseStagingComment(comment) ?? {}
     if (typeof run !== 'string' || runs.has(run)) continue
     // An object that is in use, or that a user's view depends on, waits for the next sweep.
     const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)

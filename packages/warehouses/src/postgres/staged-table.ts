@@ -20,7 +20,7 @@ import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from '.
 import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
-import { createStaging, dropDetached, stagingName } from './staging-origin.ts'
+import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
 import { describeType, typeRules } from './types.ts'
 
 export class PostgresStagedTable implements StagedTable {

@@ -3,7 +3,7 @@ import { decimalText } from '@sluice/row-stream'
 import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
 import { longestText, parseTypeModifiers } from './types.ts'
-import { type StreamCounts, encodedTuples } from '../rows/encoded-tuples.ts'
+import { type StreamCounts, convertCopyTuples } from '../rows/convert-copy-tuples.ts'
 import type { RowContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
@@ -135,5 +135,5 @@ export function csvRows(
     }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
-  return encodedTuples(tuples, writers, { place: quotedPlace, counted })
+  return convertCopyTuples(tuples, writers, { place: quotedPlace, counted })
 }

@@ -23,9 +23,9 @@ const lockWaitSeconds = 30
 const readerWaitSeconds = 5
 
 /**
- * Runs `work` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication it takes the publish lock and
- * first applies pending decisions of other processes. With `TRANSACTION` the caller's own transaction takes the lock, see
- * `lockLedger`.
+ * Runs `work` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication, this function takes the
+ * publish lock and first applies the pending decisions of other processes. With `TRANSACTION` publication, the transaction of
+ * `work` takes the lock with `lockLedger`.
  */
 export async function withPublishLock<Result>(
   dialect: SqlDialect,
@@ -84,7 +84,7 @@ export async function recordDecision(
   await writeEntry(dialect, ledger, 'decisions', randomUUID(), decision)
 }
 
-/** Applies the pending decisions of any process, under the publish lock. Returns the replaced tables that it renamed aside. */
+/** Applies the pending decisions of this and other processes, under the publish lock. Returns the replaced tables under their hidden names. */
 export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(
     dialect,
@@ -119,11 +119,14 @@ export async function retryOnMissingTable<Result>(dialect: SqlDialect, work: () 
   }
 }
 
-/** Drops replaced tables that this process renamed. Those of another process wait for a sweep, as its last rename may still run. */
-export async function dropRetiredTables(dialect: SqlDialect, aside: readonly TablePlace[]): Promise<void> {
-  if (aside.length === 0) return
+/**
+ * Drops the replaced tables that this process renamed. A sweep drops those of other processes later, because the last rename of
+ * another process may still be running.
+ */
+export async function dropRetiredTables(dialect: SqlDialect, tables: readonly TablePlace[]): Promise<void> {
+  if (tables.length === 0) return
   await withSession(dialect, { role: 'service' }, async (session) => {
-    for (const place of aside) await session.execute(dialect.changes.dropTable(place))
+    for (const place of tables) await session.execute(dialect.changes.dropTable(place))
   }).catch(() => {})
 }
 
@@ -141,7 +144,7 @@ export interface PublicationDecision {
 }
 
 export type DecisionStep =
-  /** Renames the replaced table `to` to `aside`, and the staging table `from` to `to`. No `aside`: `to` is a new table. */
+  /** Renames the replaced table `to` to the hidden name `aside`, and the staging table `from` to `to`. Without `aside`, `to` is a new table. */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
   | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
   /** Creates or changes a view. With `kept`, the old view stays if the server rejects the query, and the decision does not fail. */
@@ -155,7 +158,7 @@ export interface PublishSessions {
   tables: SqlSession
 }
 
-/** Applies all pending decisions, under the publish lock. Returns the tables that it renamed aside; undefined if none was pending. */
+/** Applies all pending decisions. The caller holds the publish lock. Returns the replaced tables under their hidden names; undefined if no decision was pending. */
 async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>

@@ -8,7 +8,7 @@ export interface SqlStatement {
   values: readonly BoundValue[]
 }
 
-/** A verbatim part of a statement: a quoted name, a type, or a list of them. */
+/** A part of a statement that is not bound: a quoted name, a type, or a list of them. The caller ensures that it is safe SQL. */
 export class SqlFragment {
   readonly text: string
 
@@ -21,7 +21,7 @@ export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
-/** Builds a statement: `SqlFragment`s and nested statements become part of its text, every other value is bound. */
+/** Builds a statement. The text of an `SqlFragment` becomes part of the statement, and every other value is bound. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): SqlStatement {
   const texts = [strings[0]!]
   const values: BoundValue[] = []
@@ -40,5 +40,5 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
 export const plainSql = (text: string): SqlStatement => ({ texts: [text], values: [] })
 
 /** Returns the text, with the server's placeholder for each value, counted from 1. */
-export const formatStatement = ({ texts }: SqlStatement, mark: (number: number) => string): string =>
-  texts.reduce((text, next, index) => `${text}${mark(index)}${next}`)
+export const formatStatement = ({ texts }: SqlStatement, placeholder: (number: number) => string): string =>
+  texts.reduce((text, next, index) => `${text}${placeholder(index)}${next}`)

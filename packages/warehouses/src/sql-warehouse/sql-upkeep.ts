@@ -7,18 +7,18 @@ import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.
 
 export function sqlUpkeep({ dialect, run, withService }: SqlSessions): WarehouseMaintenance {
   /** Relations without metadata, which another process may be creating, with the time of the first sweep that found each. */
-  const unsure = new Map<string, number>()
+  const undecided = new Map<string, number>()
   return {
     check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
     // Always 0: sessions are opened on demand, and none stays open.
     countConnections: () => 0,
-    sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, unsure)),
-    pruneLedger: (days) => withService('the ledger', (session) => pruneRuns(dialect, session, days)),
+    sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, undecided)),
+    pruneLedger: (keepDays) => withService('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
     dropExpiredTables: async () => 0,
   }
 }
 
-/** Milliseconds for which such a relation is left alone: longer than a process needs to write its metadata. */
+/** Milliseconds before a relation without metadata counts as left over: longer than a process needs to write its metadata. */
 const unmarkedGraceMs = 600_000
 /** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
 const dropWaitSeconds = 60
@@ -26,37 +26,37 @@ const dropWaitSeconds = 60
 /**
  * Drops hidden tables and schemas of dead runs, and expired temporary relations. It lists them first and reads the live runs
  * second, because a run is registered before its tables exist. A relation without metadata, or an empty schema, may belong to a
- * running process or be a replaced table: it is recorded in `unsure` and dropped by a later sweep. Metadata is deleted only if its
+ * running process or be a replaced table: it is recorded in `undecided` and dropped by a later sweep. Metadata is deleted only if its
  * relation exists nowhere, because a hidden table may have been published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,
   alive: () => Promise<ReadonlySet<string>>,
-  unsure: Map<string, number>,
+  undecided: Map<string, number>,
 ): Promise<number> {
   const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
     const marks = await readMarks(dialect, ledger)
     const runs = await alive()
-    const unsureNow = new Map<string, number>()
-    const isLeft = (what: string) => {
-      const since = unsure.get(what) ?? Date.now()
-      unsureNow.set(what, since)
+    const undecidedNow = new Map<string, number>()
+    const isLeftover = (what: string) => {
+      const since = undecided.get(what) ?? Date.now()
+      undecidedNow.set(what, since)
       return Date.now() - since >= unmarkedGraceMs
     }
-    const isOver = ({ id, name }: CatalogRelation) => {
+    const isExpired = ({ id, name }: CatalogRelation) => {
       const mark = marks.get(id)
-      if (!mark) return isRetired(name) || isLeft(`relation ${id}`)
+      if (!mark) return isRetired(name) || isLeftover(`relation ${id}`)
       if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
       return mark.run === undefined || !runs.has(mark.run)
     }
     const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
-    await dropAll(dialect, hidden.filter(isOver))
-    const left = await dialect.catalogue.relations(session)
-    await dropEmptySchemas(dialect, session, left, isLeft)
-    unsure.clear()
-    for (const [what, since] of unsureNow) unsure.set(what, since)
-    return dropStaleMarks(dialect, ledger, left, marks)
+    await dropAll(dialect, hidden.filter(isExpired))
+    const remaining = await dialect.catalogue.relations(session)
+    await dropEmptySchemas(dialect, session, remaining, isLeftover)
+    undecided.clear()
+    for (const [what, since] of undecidedNow) undecided.set(what, since)
+    return dropStaleMarks(dialect, ledger, remaining, marks)
   })
   await dialect.sweep?.(alive)
   return dropped
@@ -75,11 +75,11 @@ async function dropEmptySchemas(
   dialect: SqlDialect,
   session: SqlSession,
   relations: readonly CatalogRelation[],
-  isLeft: (what: string) => boolean,
+  isLeftover: (what: string) => boolean,
 ): Promise<void> {
   const used = new Set(relations.map(({ schema }) => schema))
   for (const schema of await dialect.catalogue.schemas(session)) {
-    if (!isHiddenSchema(schema) || used.has(schema) || !isLeft(`schema ${schema}`)) continue
+    if (!isHiddenSchema(schema) || used.has(schema) || !isLeftover(`schema ${schema}`)) continue
     for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
   }
 }
@@ -94,10 +94,10 @@ async function dropStaleMarks(
   relations: readonly CatalogRelation[],
   marks: ReadonlyMap<string, RelationMark>,
 ): Promise<number> {
-  const there = new Set(relations.map(({ id }) => id))
+  const existing = new Set(relations.map(({ id }) => id))
   let staging = 0
   for (const [id, { kind }] of marks) {
-    if (there.has(id)) continue
+    if (existing.has(id)) continue
     await dropMark(dialect, session, id)
     if (kind === 'STAGING') staging += 1
   }

@@ -38,7 +38,7 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
   }
 }
 
-/** Keeps the server's order if none is requested, because the server requires an ORDER BY. */
+/** Returns the terms of the ORDER BY that OFFSET and FETCH require. Without a requested order, the term is a constant, so the server chooses the order. */
 export const orderText = (order: readonly string[]): string =>
   order.length > 0 ? order.map(quoteIdentifier).join(', ') : '(select null)'
 

@@ -1,6 +1,6 @@
 import type { Connection } from 'tedious'
 import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type StreamCounts, encodedTuples } from '../rows/encoded-tuples.ts'
+import { type StreamCounts, convertCopyTuples } from '../rows/convert-copy-tuples.ts'
 import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
@@ -34,7 +34,11 @@ export async function bulkLoad(
   async function* rows() {
     try {
       const tuples = stopOnAbort(stopped, content.rows(columns.map(({ stored }) => stored)))
-      for await (const bytes of encodedTuples(tuples, writers, { place: quotedPlace, counted, between: rowToken })) {
+      for await (const bytes of convertCopyTuples(tuples, writers, {
+        place: quotedPlace,
+        counted,
+        between: rowToken,
+      })) {
         yield [bytes]
       }
     } catch (error) {
@@ -120,7 +124,7 @@ function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer 
   if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
   const fixed = typeDeclarations[type]
   if (fixed) return Buffer.from(fixed)
-  if (!isText(type)) throw new Error(`Rows of type ${type} are not written.`)
+  if (!isText(type)) throw new Error(`A bulk load cannot write a column of type ${type}.`)
   const [, length] = /\((\d+)\)$/.exec(type) ?? []
   const text = Buffer.from([0xe7, 0, 0, 0, 0, 0, 0, 0])
   text.writeUInt16LE(length === undefined ? 0xffff : 2 * Number(length), 1)

@@ -64,8 +64,8 @@ export interface ThrottleKeys {
  * count back. Throws 429 if the account or the network has to wait. An attempt that the network limit rejects is not counted.
  * An attempt that the account limit rejects still counts for its network.
  *
- * A user's own network (where one of their sessions was opened) has a separate count, so that attackers elsewhere cannot
- * lock the user out.
+ * A network in which the user has a session is the user's own network. The account has a separate count for attempts from it, with
+ * the key `account:…@network`, so that attackers in other networks cannot make the user wait.
  */
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
@@ -83,20 +83,23 @@ export interface AttemptCount {
   account_wait: number | null
 }
 
-/** Returns the SQL of `admitAttempt` as a WITH clause. Its last part, `attempt`, has one row of `AttemptCount`. */
+/**
+ * Returns the SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of `AttemptCount`. `skeleton`
+ * is the result of `toSkeleton`. The key contains its hash, so that the table does not store usernames.
+ */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = toNetworkPrefix(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
-    known_network as (
+    own_network as (
       select exists (
         select from sessions
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
-      ) as known
+      ) as is_own
     ), network as (
       ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
-      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select case when is_own then ${`${account}@${network}`} else ${account} end from own_network, network where seconds <= 0`, perAccount)}
     ), attempt as (
       select network.key as network_key, network.seconds as network_wait,
         account.key as account_key, account.seconds as account_wait
@@ -104,7 +107,7 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
     )`
 }
 
-/** Throws 429 if the attempt has to wait. */
+/** Throws 429 if the attempt has to wait. Otherwise returns its throttle keys. */
 export function assertAdmitted({ network_key, network_wait, account_key, account_wait }: AttemptCount): ThrottleKeys {
   const network = { key: network_key, seconds: network_wait }
   if (account_key === null) {
@@ -123,18 +126,19 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
   const key = `second-factor:${user}`
   const network = toNetworkPrefix(address)
   const { rows } = await sql<{ key: string; seconds: number }>`
-    with known_network as (
+    with own_network as (
       select exists (
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
-      ) as known
+      ) as is_own
     )
-    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
+    ${countFailureSql(sql`select case when is_own then ${`${key}@${network}`} else ${key} end from own_network`, perSecondFactor)}`.execute(
     db,
   )
   assertNoWait(rows)
   return { account: rows[0]!.key }
 }
 
+/** Throws 429 with the longest wait if a key has to wait. */
 export function assertNoWait(rows: readonly { key: string; seconds: number }[]): void {
   const longest = rows.reduce((one, other) => (other.seconds > one.seconds ? other : one))
   const wait = Math.ceil(longest.seconds)
@@ -148,8 +152,9 @@ export function assertNoWait(rows: readonly { key: string; seconds: number }[]):
 const lastAtResolutionSeconds = 60
 
 /**
- * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
- * selects the throttle keys of an attempt, each once.
+ * Returns an upsert that counts a failure for each key that does not have to wait. It returns a row for each key, with the `seconds`
+ * that the attempt has to wait (0: no wait). The lock of the row makes this safe for concurrent attempts. `keys` is a query of the
+ * throttle keys, each once.
  */
 export function countFailureSql(
   keys: RawBuilder<unknown>,

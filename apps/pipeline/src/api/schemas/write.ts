@@ -53,7 +53,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
     if (current && abandonsTables(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
       throw problems.refused(
         '/providerSchema',
-        `The provider cannot be changed, because data pipelines, views or warehouse readers use this schema in ${current.provider_schema}. Create another schema, and move the pipelines there.`,
+        `The provider ${current.provider_schema} cannot be changed, because data pipelines, views or warehouse readers use this schema. Create another schema, and move the pipelines there.`,
       )
     return {
       ...(current ? {} : { client: caller.client, schema_name: schemaName }),

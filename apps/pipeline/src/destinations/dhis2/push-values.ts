@@ -80,7 +80,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     report.progress({ rowsRead: pushed.rows, bytesRead: pushed.bytes })
   }
 
-  const sent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
+  const onSent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
     const { rows, rejected } = listRejects(summary, items, dhis2.words)
     for (const row of rows) reject(row)
     pushed.sent += items.length
@@ -91,7 +91,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
       pushed.warning ??= dhis2.words(summary.description ?? 'DHIS2 gives a warning without a description.')
     reportTotals()
   }
-  const sending = { dhis2, options, policy, limits, signal, log, sent }
+  const sending = { dhis2, options, policy, limits, signal, log, onSent }
   const valueOf = createReader(createRowConverter(places, columns), dataSetOf)
   for await (const chunk of splitChunks(readValues(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
     signal.throwIfAborted()

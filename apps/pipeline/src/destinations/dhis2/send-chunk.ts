@@ -7,7 +7,7 @@ import type { ImportOptions } from '../push-target.ts'
 import type { Dhis2Api } from './dhis2-client.ts'
 import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 
-/** Requests with at most this number of values are not halved, because another cause is more likely than their size. */
+/** The limit is not halved below this number of values, because a failure then has another cause than the size. */
 const minValues = 100
 
 interface SendOptions {
@@ -19,7 +19,7 @@ interface SendOptions {
   signal: AbortSignal
   log: PushReport['log']
   /** Called for each request that was imported or rejected. */
-  sent(items: readonly ValueItem[], summary: ImportSummary, bytes: number): void
+  onSent(items: readonly ValueItem[], summary: ImportSummary, bytes: number): void
 }
 
 /** The data set of all values in a request. Newer releases of DHIS2 require it. */
@@ -29,16 +29,19 @@ export interface DataSet {
   idScheme?: 'UID'
 }
 
-/** Sends values in one or several requests. Halves the size of further requests if one is too large. */
+/**
+ * Sends values in one or several requests. Halves the size of further requests if one is too large. This ends at `minValues`: then
+ * `postValues` throws the problem of the request itself.
+ */
 export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
-  const { limits, policy, signal, log, sent } = sending
-  // The limit may have decreased since the chunk was collected.
+  const { limits, policy, signal, log, onSent } = sending
+  // The chunk can have more values than one request may have, because the limit may have decreased since.
   for (let at = 0; at < items.length; ) {
     const part = items.slice(at, at + limits.values)
     const body = createBody(part, dataSet)
     try {
       const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
-      sent(part, summary, Buffer.byteLength(body))
+      onSent(part, summary, Buffer.byteLength(body))
       at += part.length
     } catch (error) {
       if (!(error instanceof RequestTooLarge)) throw error
@@ -86,11 +89,11 @@ async function postValues(
 }
 
 function createRefusal(dhis2: Dhis2Api, answer: unknown): DestinationProblem {
-  const said = findErrorMessage(answer)
+  const errorMessage = findErrorMessage(answer)
   return new DestinationProblem(
     'TARGET_REFUSED',
-    said
-      ? `DHIS2 rejected the import. Its message: ${dhis2.words(said)}`
+    errorMessage
+      ? `DHIS2 rejected the import. Its message: ${dhis2.words(errorMessage)}`
       : 'DHIS2 answered without an import summary, so the result is unknown: check its version and the address.',
   )
 }

@@ -20,13 +20,13 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
   return {
     name: 'staging tables',
     async run(signal) {
-      const all = Date.now() - sweptAll > dayMs
-      const clients = await (all ? listClientsWithWarehouse(db) : listBusyClients(db))
+      const isFullSweep = Date.now() - sweptAll > dayMs
+      const clients = await (isFullSweep ? listClientsWithWarehouse(db) : listBusyClients(db))
       let dropped = 0
       await forEachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
         dropped += await warehouse.upkeep.sweepStaging(() => runsToKeep(db, client))
       })
-      if (all) sweptAll = Date.now()
+      if (isFullSweep) sweptAll = Date.now()
       await deleteStagedLoadsOfEndedRuns(db)
       return dropped
     },
@@ -90,8 +90,15 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
 }
 
 /** Drops the tables and schemas of deleted pipelines and schemas that could not be dropped at once. */
-export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; logger: Logger }): MaintenanceJob {
-  const { db, warehouses, logger } = parts
+export function dropDeleted({
+  db,
+  warehouses,
+  logger,
+}: {
+  db: Kysely<DB>
+  warehouses: ClientWarehouses
+  logger: Logger
+}): MaintenanceJob {
   return {
     name: 'deleted tables',
     run: () =>
@@ -101,18 +108,25 @@ export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouse
   }
 }
 
-/** Once a day, deletes the ledger entries of deleted runs in every warehouse, unless a table still has their rows. */
-export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; days: number }): MaintenanceJob {
-  const { db, warehouses, days } = parts
+/** Once a day, deletes the ledger entries older than `keepDays` days in every warehouse, unless a table still has the rows of the run. */
+export function pruneLedgers({
+  db,
+  warehouses,
+  keepDays,
+}: {
+  db: Kysely<DB>
+  warehouses: ClientWarehouses
+  keepDays: number
+}): MaintenanceJob {
   let prunedAt = 0
 
   return {
     name: 'ledger entries',
     async run(signal) {
-      if (Date.now() - prunedAt < 86_400_000) return 0
+      if (Date.now() - prunedAt < dayMs) return 0
       let pruned = 0
       await forEachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
-        pruned += await warehouse.upkeep.pruneLedger(days)
+        pruned += await warehouse.upkeep.pruneLedger(keepDays)
       })
       prunedAt = Date.now()
       return pruned

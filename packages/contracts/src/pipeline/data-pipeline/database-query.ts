@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { noUnknownFields } from '../../contract.ts'
 import { requiredBecause } from '../../field-types.ts'
-import { defineSourceAccess } from './source-access.ts'
+import { defineSourceAccess } from './source-credentials.ts'
 import { describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /** Cloud regions of databases. */

@@ -22,7 +22,8 @@ export const catalogueSignatures = {
   saveSchemas: defineSignature({
     id: 'schemas.saveAll',
     summary: 'Create or replace schemas by name',
-    description: 'Saves all schemas or none. The pointers of violations refer to the list.',
+    description:
+      'Saves all schemas or none. Violations point to the schema by its position in the list, as in `/0/name`.',
     method: 'put',
     path: '/schemas',
     guard: ['ROLE_MANAGE_SCHEMA'],

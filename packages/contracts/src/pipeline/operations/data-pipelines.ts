@@ -10,7 +10,7 @@ import { lineageSignature } from '../lineage.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../source-lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
-import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
+import { rejectedRowsSignature, runSignatures } from '../run-operation-signatures.ts'
 import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
@@ -33,7 +33,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.saveMany',
     summary: 'Save several data pipelines',
     description:
-      'Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. The pointers of violations refer to the list.',
+      'Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to the pipeline by its position in the list, as in `/dataPipelines/0/name`.',
     method: 'post',
     path: '/data-pipelines/bulk',
     guard: manage,

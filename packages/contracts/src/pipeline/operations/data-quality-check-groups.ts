@@ -5,7 +5,7 @@ import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-qualit
 import { GroupResult, RunInput } from '../data-quality-result.ts'
 import { lineageSignature } from '../lineage.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
-import { runSignatures } from '../run-signatures.ts'
+import { runSignatures } from '../run-operation-signatures.ts'
 
 const checkGroupResource = {
   noun: 'data quality check group',

@@ -5,7 +5,7 @@ import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
 import { LookedUp } from '../source-lookup.ts'
 import { lineageSignature } from '../lineage.ts'
-import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
+import { rejectedRowsSignature, runSignatures } from '../run-operation-signatures.ts'
 
 const destinationResource = {
   noun: 'destination',

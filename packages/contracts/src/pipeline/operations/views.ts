@@ -1,6 +1,6 @@
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
-import { runSignatures } from '../run-signatures.ts'
+import { runSignatures } from '../run-operation-signatures.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { lineageSignature } from '../lineage.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'

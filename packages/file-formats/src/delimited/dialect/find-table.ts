@@ -5,7 +5,7 @@ import { EMPTY_CELL } from './cell-kind.ts'
 import {
   areDistinct,
   type HeaderCandidate,
-  headerVotes,
+  sumHeaderVotes,
   isRule,
   isTextKind,
   joinLabels,
@@ -59,7 +59,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   }
   const first = at(start)
   const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isRule(row))
-  const votes = headerVotes(first, rows)
+  const votes = sumHeaderVotes(first, rows)
   const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
   const headerRow = given.headerRow ?? guess
   if (!headerRow) records[start] = broken
@@ -145,7 +145,7 @@ function tableStart(
 ): number {
   if (wide === 1) return 0
   const limit = Math.min(longestPreamble, records.length)
-  const isHeader = (index: number) => headerVotes(at(index), rowsFrom(index + 1)) > 0
+  const isHeader = (index: number) => sumHeaderVotes(at(index), rowsFrom(index + 1)) > 0
   let start = 0
   while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
   if (start === limit) return 0
@@ -210,7 +210,7 @@ function headerDepth(
     )
       break
     const below = rowsFrom(start + lines + 1)
-    if (headerVotes(next, below) < 1.5 || headerVotes(at(start), below) < 1) break
+    if (sumHeaderVotes(next, below) < 1.5 || sumHeaderVotes(at(start), below) < 1) break
     lines++
   }
   const below = rowsFrom(start + lines)[0]

@@ -11,10 +11,16 @@ export interface HeaderCandidate {
 }
 
 /**
- * Counts the votes of the columns for `candidate` being the header of the rows. A column votes 1 for text above numbers or times, or above
- * codes of equal length; it votes -1 if the label has the same kind as its values or occurs among them; otherwise 0.
+ * Returns the sum of the columns' votes on whether the candidate is the header of the rows. Positive: it is a header. The label
+ * of a column is its value in the candidate. The vote of a column is
+ * - 1 if the label is text above numbers or times, or a time above numbers,
+ * - 0.5 if the label differs in length from at least three values that are all equally long, as codes are,
+ * - -1 if the label and most values are numbers or times, or if the label occurs among the values,
+ * - 0 otherwise.
+ *
+ * If only the candidate has labels that count up, such as years, the result is 1.
  */
-export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
+export function sumHeaderVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
   // In concatenated files, the header occurs again between the rows.
   const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
   if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
@@ -34,18 +40,18 @@ export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly H
 }
 
 function voteOfColumn(kind: number, label: string, column: readonly { kind: number; text: string }[]): number {
-  const typed = dominantKind(column)
-  // A date over numbers is a label too.
-  if (typed === NUMBER_CELL && kind === TIME_CELL) return 1
-  if (typed !== undefined) return isBare(kind) ? -1 : 1
-  if (isBare(kind)) return 0
+  const valueKind = dominantKind(column)
+  // A time above numbers is a label, such as a date above the counts of a day.
+  if (valueKind === NUMBER_CELL && kind === TIME_CELL) return 1
+  if (valueKind !== undefined) return isNumberOrTime(kind) ? -1 : 1
+  if (isNumberOrTime(kind)) return 0
   if (column.some(({ text }) => text === label)) return -1
   const [first] = column
-  const alike = column.length >= 3 && column.every(({ text }) => text.length === first!.text.length)
-  return alike && label.length !== first!.text.length ? 0.5 : 0
+  const haveEqualLengths = column.length >= 3 && column.every(({ text }) => text.length === first!.text.length)
+  return haveEqualLengths && label.length !== first!.text.length ? 0.5 : 0
 }
 
-const isBare = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL
+const isNumberOrTime = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL
 
 function dominantKind(column: readonly { kind: number }[]): number | undefined {
   for (const wanted of [NUMBER_CELL, TIME_CELL]) {

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../../rows/cell-writer.ts'
 import { digitsOf } from '../types.ts'
-import { type StreamCounts, encodedTuples } from '../../rows/encoded-tuples.ts'
+import { type StreamCounts, convertCopyTuples } from '../../rows/convert-copy-tuples.ts'
 import type { StoredType, TupleChunk } from '../../warehouse.ts'
 
 /** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
@@ -148,5 +148,5 @@ export function rowBinary(
       },
     }
   })
-  return encodedTuples(chunks, writers, { place, counted })
+  return convertCopyTuples(chunks, writers, { place, counted })
 }

@@ -7,7 +7,7 @@ import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, ru
 import { errorCodes, isCode } from '../problems.ts'
 import { type TableMark, markIn, readShape } from '../table-shape.ts'
 
-/** A replaced table under a hidden name. */
+/** A table in the database of a run or of kept tables. A publication may have replaced it. */
 interface ReplacedTable {
   database: string
   name: string
@@ -34,7 +34,7 @@ export async function findPrevious(
   const loadAt = async (place: { schema: string; table: string }) =>
     (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
   const rows = await listLastPublication(access, await loadAt({ schema, table }))
-  const hidden = await hiddenTables(access)
+  const hidden = await listHiddenTables(access)
   const tables: PreviousPublication['tables'] = []
   for (const row of rows) {
     const replaced = hidden.find(({ uuid }) => uuid === row.base)
@@ -46,7 +46,7 @@ export async function findPrevious(
 }
 
 /** Lists the tables in the databases of runs, and the kept tables. */
-async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
+async function listHiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
   const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
     service,
     `select database, name, toString(uuid) as uuid, comment from system.tables
@@ -57,20 +57,22 @@ async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTab
 }
 
 /**
- * Call this before the database of a run is dropped. It keeps the tables that the run's publication replaced, drops those kept from
- * earlier publications of the same tables, and keeps again the tables that a failed restore had taken. Idempotent.
+ * Moves the replaced tables in the database of a run to a database of kept tables, so that they can be restored. Call this before
+ * the database of the run is dropped. It also moves back the kept tables that a failed restore took. For the same tables, it drops
+ * the kept tables of earlier publications. With 0 for `keepDays`, it keeps nothing. Safe to repeat.
  */
-export async function keepReplaced(access: ClientAccess, database: string, days: number): Promise<void> {
-  const here = (await hiddenTables(access)).filter((table) => table.database === database)
-  const places = new Map(here.flatMap(({ mark }) => (mark?.schema && mark.table ? [[placeOf(mark), mark]] : [])))
+export async function keepReplaced(access: ClientAccess, database: string, keepDays: number): Promise<void> {
+  const tablesOfRun = (await listHiddenTables(access)).filter((table) => table.database === database)
+  const places = new Map(tablesOfRun.flatMap(({ mark }) => (mark?.schema && mark.table ? [[placeOf(mark), mark]] : [])))
   for (const { schema = '', table = '' } of places.values()) {
     const previous = await findPrevious(access, { schema, table })
     const replaced = previous?.tables.flatMap((one) => one.replaced ?? []) ?? []
-    const moving = replaced.filter((one) => one.database === database)
-    if (days > 0 && moving.length > 0) await keepTables(access, moving, previous!.tables[0]!.publication)
-    const keeps = new Set(days > 0 ? replaced.map(({ uuid }) => uuid) : [])
-    const tables = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
-    await dropKept(access, (mark, uuid) => tables.has(placeOf(mark)) && !keeps.has(uuid))
+    const tablesToMove = replaced.filter((one) => one.database === database)
+    if (keepDays > 0 && tablesToMove.length > 0)
+      await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
+    const restorable = new Set(keepDays > 0 ? replaced.map(({ uuid }) => uuid) : [])
+    const publishedPlaces = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
+    await dropKept(access, (mark, uuid) => publishedPlaces.has(placeOf(mark)) && !restorable.has(uuid))
   }
 }
 
@@ -91,34 +93,37 @@ async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[]
 export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
   await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${place}`).catch(
     (error: unknown) => {
-      // Another process moved the table, and may already have dropped the database that it left empty.
+      // Another process moved the table, and may then have dropped the empty database.
       if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.unknownDatabase)) throw error
     },
   )
 }
 
 /** Drops the kept tables for which the predicate is true, and then empty databases of kept tables. */
-export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uuid: string) => boolean): Promise<void> {
-  const kept = (await hiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
-  const going = kept.filter(({ mark, uuid }) => mark && goes(mark, uuid))
-  for (const { database, name } of going)
+export async function dropKept(
+  access: ClientAccess,
+  shouldDrop: (mark: TableMark, uuid: string) => boolean,
+): Promise<void> {
+  const kept = (await listHiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
+  const dropped = kept.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
+  for (const { database, name } of dropped)
     await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
-  const staying = new Set(kept.filter((table) => !going.includes(table)).map(({ database }) => database))
-  for (const database of new Set(going.map((table) => table.database)))
-    if (!staying.has(database))
+  const usedDatabases = new Set(kept.filter((table) => !dropped.includes(table)).map(({ database }) => database))
+  for (const database of new Set(dropped.map((table) => table.database)))
+    if (!usedDatabases.has(database))
       await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
 }
 
-/** Drops tables kept for more than this many days; returns the number of publications. */
-export async function dropExpired({ key, service }: ClientAccess, days: number): Promise<number> {
+/** Drops the tables that were kept for more than `keepDays` days. Returns the number of publications that had replaced them. */
+export async function dropExpired({ key, service }: ClientAccess, keepDays: number): Promise<number> {
   const rows = await rowsOf<{ name: string; comment: string }>(
     service,
     'select name, comment from system.databases where startsWith(name, {prefix:String})',
     { parameters: { prefix: keptPrefix(key) } },
   )
-  const old = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - days * millisecondsOfDay)
-  for (const { name } of old) await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
-  return old.length
+  const expired = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - keepDays * millisecondsOfDay)
+  for (const { name } of expired) await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
+  return expired.length
 }
 
 function keptSince(comment: string): number {
@@ -130,7 +135,7 @@ function keptSince(comment: string): number {
   }
 }
 
-export function nothingKept(place: string): WarehouseProblem {
+export function nothingToRestoreProblem(place: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
     `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,

@@ -10,7 +10,13 @@ import {
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
 import { executeStatement } from '../protocol/http.ts'
-import { findPrevious, keepReplaced, moveTable, nothingKept, type PreviousPublication } from './kept-tables.ts'
+import {
+  findPrevious,
+  keepReplaced,
+  moveTable,
+  nothingToRestoreProblem,
+  type PreviousPublication,
+} from './kept-tables.ts'
 import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../ledger.ts'
 import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
@@ -52,19 +58,19 @@ export async function restoreKeptTables(
     const earlier = await findPublication(access, run)
     if (earlier) return earlier
     const previous = await findPrevious(access, target)
-    if (!previous) throw nothingKept(place)
+    if (!previous) throw nothingToRestoreProblem(place)
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
       access.service,
       `create database if not exists ${quoteIdentifier(database)} comment ${comment}`,
     )
     const publication = randomUUID()
-    const decisions: ProposedTable[] = []
+    const proposals: ProposedTable[] = []
     for (const one of previous.tables)
-      decisions.push(await makeProposal(access, { run, attempt, publication, database }, one))
+      proposals.push(await makeProposal(access, { run, attempt, publication, database }, one))
     await failpoint('before-swap')
     signal.throwIfAborted()
-    await writeProposal(access, decisions)
+    await writeProposal(access, proposals)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     decided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
@@ -108,17 +114,17 @@ async function makeProposal(
 ): Promise<ProposedTable> {
   const place = quotePlace(schema, table)
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  if (!live) throw nothingKept(place)
+  if (!live) throw nothingToRestoreProblem(place)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const restoredTable = qualifyName(database, name)
   if (replaced) await moveTable(access, replaced, restoredTable)
   else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
-  const kept = await readShape(access.service, database, name)
+  const restored = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
-  if (replaced && !kept) throw concurrentlyChanged({ schema, table })
-  if (!kept?.mark?.load) throw nothingKept(place)
-  const names = new Set(kept.columns.map((column) => column.name))
+  if (replaced && !restored) throw concurrentlyChanged({ schema, table })
+  if (!restored?.mark?.load) throw nothingToRestoreProblem(place)
+  const names = new Set(restored.columns.map((column) => column.name))
   // Keeps columns that were added since then, without values, if views read them.
   const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
   if (stay.length > 0)
@@ -127,9 +133,9 @@ async function makeProposal(
       `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
-  const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
+  const changes = changesOf(live, restored, new Set(stay.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
-  const last = await findLedgerEntry(access, kept.mark.load)
+  const last = await findLedgerEntry(access, restored.mark.load)
   const vanished = stay.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
@@ -144,7 +150,7 @@ async function makeProposal(
     attempt,
     schema,
     table,
-    load: kept.mark.load,
+    load: restored.mark.load,
     base: live.uuid,
     entry: {
       fedColumns: [],
@@ -153,7 +159,7 @@ async function makeProposal(
       rows,
       tableRows: rows,
       changes,
-      staged: kept.uuid,
+      staged: restored.uuid,
       feed: { ...last?.feed, columns: [...(last?.feed?.columns ?? []), ...vanished] },
     },
   }
@@ -165,15 +171,15 @@ async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseSh
   await executeStatement(access.service, createTable(place, live.columns, mark))
 }
 
-/** Returns how the columns change when the kept table replaces the live one. `stay` are added columns that are not dropped. */
-function changesOf(live: ClickHouseShape, kept: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
-  const [liveColumns, keptColumns] = [live, kept].map(
+/** Returns how the columns change when the restored table replaces the live one. `stay` are added columns that are not dropped. */
+function changesOf(live: ClickHouseShape, restored: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
+  const [liveColumns, restoredColumns] = [live, restored].map(
     ({ columns }) => new Map(columns.map((column) => [column.name, column])),
   ) as [Map<string, ClickHouseShape['columns'][number]>, Map<string, ClickHouseShape['columns'][number]>]
-  const dropped = [...liveColumns.keys()].filter((name) => !keptColumns.has(name) && !stay.has(name))
+  const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stay.has(name))
   return [
     ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-    ...[...keptColumns.values()].flatMap(({ name, type }): TableChange[] => {
+    ...[...restoredColumns.values()].flatMap(({ name, type }): TableChange[] => {
       const current = liveColumns.get(name)
       if (!current) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
       return current.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: current.type, to: type }]

@@ -27,7 +27,7 @@ import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { errorCodes, isCode, warehouseProblem } from '../problems.ts'
-import type { StreamCounts } from '../../rows/encoded-tuples.ts'
+import type { StreamCounts } from '../../rows/convert-copy-tuples.ts'
 import { rowBinary } from '../protocol/cells.ts'
 import {
   type ClickHouseShape,

@@ -11,19 +11,20 @@ import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 /** The time limit in seconds for creating a view without rows. */
 const viewTimeoutSeconds = 60
 
-/** Returns whether the dependents of the table must change with it. */
+/** Returns whether these changes of a table require that the views over it are recreated. */
 export const affectsViews = (changes: readonly TableChange[]): boolean =>
   changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_DROPPED')
 
 /**
- * Moves the views over a table whose types will widen into the database of the run. Until `recreateViews` runs, the views do not
- * exist: an old view would truncate the wider values. Recovery of the publication finds the views there.
+ * Moves the views over a table into the database of the run before the table's columns change. Until `recreateViews` runs, the
+ * views do not exist, because a view keeps its column types and would truncate wider values. After a crash, another process that
+ * applies the decision finds the views in this database.
  */
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
-  const aside = runDatabase(access.key, { run, attempt })
-  for (const { at } of await allAbove(access, { schema, name: table })) {
+  const runTables = runDatabase(access.key, { run, attempt })
+  for (const { at } of await listDependents(access, { schema, name: table })) {
     const place = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
-    const hidden = qualifyName(aside, `aside_${randomUUID()}`)
+    const hidden = qualifyName(runTables, `aside_${randomUUID()}`)
     await executeStatement(access.service, `rename table ${place} to ${hidden}`).catch((error: unknown) => {
       if (!isCode(error, errorCodes.unknownTable)) throw error
     })
@@ -31,10 +32,10 @@ export async function retireViews(access: ClientAccess, { schema, table, run, at
 }
 
 /** Returns the views that read the table, directly or indirectly: dependents before dependencies. */
-async function allAbove(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
+async function listDependents(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
   const found = new Map<string, ViewMark>()
-  const visit = async (below: { schema: string; name: string }) => {
-    for (const view of await listPlainReaders(access, below)) {
+  const visit = async (dependency: { schema: string; name: string }) => {
+    for (const view of await listPlainReaders(access, dependency)) {
       const key = JSON.stringify(view.at)
       if (found.has(key)) continue
       await visit({ schema: view.at[0], name: view.at[1] })
@@ -51,38 +52,43 @@ interface RetiredView {
 }
 
 /**
- * Recreates the views at their places, dependencies first. A view that cannot be created keeps its old definition and fails when
- * a query reads it.
+ * Recreates the views that `retireViews` moved into the database of the attempt, dependencies first. A view that is invalid after
+ * the change keeps its old definition, and queries of it fail.
  */
-export async function recreateViews(access: ClientAccess, of: { run: string; attempt: number }): Promise<void> {
-  const database = runDatabase(access.key, of)
-  for (let left = await listRetiredViews(access, database); left.length > 0; ) {
-    const pending = new Set(left.map(({ mark }) => JSON.stringify(mark.at)))
-    const ready = left.filter(({ mark }) => mark.reads.every((read) => !pending.has(JSON.stringify(read))))
-    for (const { name, mark } of ready.length > 0 ? ready : left)
-      await recreateView(access, qualifyName(database, name), mark)
-    const after = await listRetiredViews(access, database)
-    if (after.length >= left.length) return
-    left = after
+export async function recreateViews(access: ClientAccess, attempt: { run: string; attempt: number }): Promise<void> {
+  const database = runDatabase(access.key, attempt)
+  for (let retired = await listRetiredViews(access, database); retired.length > 0; ) {
+    const pending = new Set(retired.map(({ view }) => JSON.stringify(view.at)))
+    const ready = retired.filter(({ view }) => view.reads.every((read) => !pending.has(JSON.stringify(read))))
+    // The stored dependencies form a cycle if no view is ready. Then all views are tried in any order.
+    for (const { name, view } of ready.length > 0 ? ready : retired)
+      await recreateView(access, qualifyName(database, name), view)
+    const remaining = await listRetiredViews(access, database)
+    // Other relations have taken the places of the remaining views. These views are dropped with the database of the run.
+    if (remaining.length >= retired.length) return
+    retired = remaining
   }
 }
 
-/** Recreates a view from its mark and drops its hidden copy. If it cannot be created, the copy returns to its place. */
-async function recreateView(access: ClientAccess, hidden: string, mark: ViewMark): Promise<void> {
+/**
+ * Recreates a view and drops the retired one, which has the name `hidden`. If the view is invalid, the retired one returns to its
+ * place, unless another relation is there. Throws errors that a retry can solve.
+ */
+async function recreateView(access: ClientAccess, hidden: string, view: ViewMark): Promise<void> {
   try {
-    await replaceView(access, mark, { seconds: viewTimeoutSeconds }, AbortSignal.timeout(viewTimeoutSeconds * 2_000))
+    await replaceView(access, view, { seconds: viewTimeoutSeconds }, AbortSignal.timeout(viewTimeoutSeconds * 2_000))
     await executeStatement(access.service, `drop table if exists ${hidden}`)
   } catch (error) {
-    const senseless = error instanceof ClickHouseError || (error instanceof WarehouseProblem && !error.retryable)
-    if (!senseless) throw error
-    const [schema, name] = mark.at
+    const isInvalid = error instanceof ClickHouseError || (error instanceof WarehouseProblem && !error.retryable)
+    if (!isInvalid) throw error
+    const [schema, name] = view.at
     const database = databaseOf({ key: access.key, schema })
     if (!(await readShape(access.service, database, name)))
       await executeStatement(access.service, `rename table ${hidden} to ${qualifyName(database, name)}`)
   }
 }
 
-async function listRetiredViews(access: ClientAccess, database: string): Promise<{ name: string; mark: ViewMark }[]> {
+async function listRetiredViews(access: ClientAccess, database: string): Promise<{ name: string; view: ViewMark }[]> {
   const rows = await rowsOf<RetiredView>(
     access.service,
     `select name, comment from system.tables
@@ -90,7 +96,7 @@ async function listRetiredViews(access: ClientAccess, database: string): Promise
     { parameters: { database, prefix: runPrefix(access.key) } },
   )
   return rows.flatMap(({ name, comment }) => {
-    const mark = markIn(comment)?.view
-    return mark ? [{ name, mark }] : []
+    const view = markIn(comment)?.view
+    return view ? [{ name, view }] : []
   })
 }

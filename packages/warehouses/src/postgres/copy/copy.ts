@@ -6,7 +6,7 @@ import { qualifyName } from '../names.ts'
 import { type ProblemContext, warehouseProblem } from '../problems.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { CopyTurns } from './copy-turns.ts'
+import { CopySlot } from './copy-concurrency.ts'
 
 /** The source rows and the target of a copy into a staging table, with the quoted columns. */
 export interface CopyRequest {
@@ -82,7 +82,7 @@ class ChunkDistributor implements Disposable {
   bytes = 0
   readonly #giver: AsyncIterator<TupleChunk>
   readonly #signal: AbortSignal
-  readonly #turns: CopyTurns
+  readonly #slot: CopySlot
   readonly #abort = () => this.#break(this.#signal.reason)
   #exhausted = false
   #broken: Error | undefined
@@ -93,7 +93,7 @@ class ChunkDistributor implements Disposable {
   constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal, client: string) {
     this.#giver = chunks[Symbol.asyncIterator]()
     this.#signal = signal
-    this.#turns = new CopyTurns(client, signal)
+    this.#slot = new CopySlot(client, signal)
     if (signal.aborted) this.#abort()
     signal.addEventListener('abort', this.#abort, { once: true })
   }
@@ -103,13 +103,13 @@ class ChunkDistributor implements Disposable {
     for (const connection of connections) connection.ended.catch((error: Error) => this.#break(error))
     while (this.bytes < most) {
       const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
-        this.#turns
+        this.#slot
           .waitFor(this.#next())
           .then(resolve, (cause: unknown) => reject(new SourceFailed('the source failed', { cause })))
       })
       if (next.done) return (this.#exhausted = true)
       this.bytes += next.value.bytes.byteLength
-      await this.#turns.take(next.value.bytes.byteLength)
+      await this.#slot.acquire(next.value.bytes.byteLength)
       this.#send(await this.#leastLoaded(connections), next.value)
     }
     return false
@@ -123,7 +123,7 @@ class ChunkDistributor implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#turns[Symbol.dispose]()
+    this.#slot[Symbol.dispose]()
     this.#signal.removeEventListener('abort', this.#abort)
     // Does not wait for the source to close, because it may hang.
     if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
@@ -151,7 +151,7 @@ class ChunkDistributor implements Disposable {
   async #leastLoaded(all: readonly CopyConnection[]): Promise<CopyConnection> {
     for (;;) {
       // Uses one connection while another client copies, because each connection is a process of the server.
-      const connections = this.#turns.isShared ? all.slice(0, 1) : all
+      const connections = this.#slot.isShared ? all.slice(0, 1) : all
       // If several connections have the fewest waiting chunks, the one with the fewest bytes is used. Otherwise the
       // first connection would get all chunks of a slow source.
       const connection = connections.reduce((least, other) =>

@@ -13,7 +13,7 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
-import { originComment } from '../staging-origin.ts'
+import { commentOnStaging } from '../staging-table-ddl.ts'
 
 /** Settings for merging. The time limit allows for a full scan of both tables, which is the worst case. */
 const setMergeTimeout = `set local statement_timeout = '12h'`
@@ -189,7 +189,7 @@ async function copyRowsToStaging(
      where not exists (select from ${here} as incoming where ${same})${notReplacedParts}`,
   )
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
-  await client.query(originComment(load.stagingTable, { ...load.target, merged: true }))
+  await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
   return { rows: rowCount!, from: last.run }
 }
 

@@ -7,7 +7,7 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
 import { storedAs, typeRules } from '../types.ts'
 import { escapeIdentifier } from 'pg'
-import { type StagingColumn, columnComments, columnList } from '../staging-origin.ts'
+import { type StagingColumn, columnComments, columnList } from '../staging-table-ddl.ts'
 
 interface PublicationInputs {
   live: PostgresShape | undefined

@@ -23,7 +23,7 @@ import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
 import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
 import { completeStagingTable, analyzeParent, indexAndAnalyze } from './index-and-analyze.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
-import { dropDetached } from '../staging-origin.ts'
+import { dropDetached } from '../staging-table-ddl.ts'
 
 /** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]

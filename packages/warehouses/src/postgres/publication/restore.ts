@@ -27,7 +27,7 @@ import { qualifyName } from '../names.ts'
 import { analyzeTable } from './index-and-analyze.ts'
 import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
-import { columnComments, columnList } from '../staging-origin.ts'
+import { columnComments, columnList } from '../staging-table-ddl.ts'
 
 interface RestoreRequest {
   pools: PostgresPools

@@ -5,7 +5,7 @@ import { stagingTableMissing, PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
-import { originComment, parseOrigin } from '../staging-origin.ts'
+import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 
 /** The data that a later attempt needs to publish a staged load, besides its rows. Stored as JSON. */
 export interface StagedLoad
@@ -102,14 +102,14 @@ async function renameForAttempt(
        and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
     [oid, named[0].name],
   )
-  const { run, attempt, merged } = parseOrigin(locked[0]?.comment) ?? {}
+  const { run, attempt, merged } = parseStagingComment(locked[0]?.comment) ?? {}
   const { target, stagingTable, written } = load
   if (run !== target.run || attempt === undefined || attempt >= target.attempt || merged) return false
   // After a crash, a server may have the table but not its last committed rows.
   const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
   if (rows[0]!.count !== written?.rows) return false
   await client.query(
-    `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${originComment(stagingTable, target)}`,
+    `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${commentOnStaging(stagingTable, target)}`,
   )
   // The earlier attempt rewrote the rows, and readers with older snapshots do not see rewritten rows.
   if (locked[0]!.file !== file) load.older = [await listOlderSnapshots(client)]

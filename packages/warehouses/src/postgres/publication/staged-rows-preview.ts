@@ -75,11 +75,11 @@ async function dropPersistently({ statements }: PostgresPools, schema: string): 
 /** Returns the statements that create the schema of a preview. By its comment, maintenance can drop the schema after a worker crash. */
 function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: StagedTableOrigin): string[] {
   const name = escapeIdentifier(schema)
-  const origin = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))
+  const comment = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))
   return [
     `drop schema if exists ${name} cascade`,
     `create schema ${name}`,
-    `comment on schema ${name} is ${origin}`,
+    `comment on schema ${name} is ${comment}`,
     `grant usage on schema ${name} to ${escapeIdentifier(read)}`,
   ]
 }

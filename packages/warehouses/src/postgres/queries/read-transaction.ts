@@ -35,21 +35,21 @@ export async function executeOne(
 ): Promise<Record<string, unknown>[]> {
   // The library sends an array of type ids to the server, and uses the same object to parse the results.
   const wanted = Object.assign(
-    values.map((value, index) => (texts.has(index) ? unsaid : parameterOid(value))),
+    values.map((value, index) => (texts.has(index) ? unspecified : parameterOid(value))),
     { getTypeParser: types.getTypeParser.bind(types) },
   )
   const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
   return (await client.query<Record<string, unknown>>(query as unknown as QueryConfig)).rows
 }
 
-const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
+const [unspecified, integer, bigint, numeric] = [0, 23, 20, 1700]
 
 /**
  * Returns the parameter type of a value. A number keeps its numeric type, so `column > 500` compares numbers and never texts. The
  * query decides the type of every other value, including numbers with leading zeros.
  */
 function parameterOid(value: string | null): number {
-  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unsaid
+  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unspecified
   if (value.includes('.')) return numeric
   const size = BigInt(value)
   if (BigInt.asIntN(32, size) === size) return integer
@@ -67,9 +67,9 @@ export interface FetchedRows {
 const firstBatch = 100
 
 /**
- * Fetches this many rows of cursor `page`. Counts bytes at the socket, so that even one unlimited row cannot fill the
- * memory of this process; the server stores all rows of a FETCH before it sends the first, so each fetch requests no
- * more than the caller will take. `before` runs before each fetch.
+ * Fetches `count` rows of the cursor `page` in batches. Counts the bytes at the socket, so that even a huge row cannot fill the
+ * memory of this process. The server stores all rows of a FETCH before it sends the first one. To limit its memory too, each
+ * batch has about as many rows as still fit into `maximumBytes`. The statement `before` runs before each batch.
  */
 export async function fetchRows(
   client: Client,
@@ -80,26 +80,26 @@ export async function fetchRows(
   const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
   const fetched: FetchedRows = { fields: [], rows: [], truncated: false }
   let bytes = 0
-  const weigh = (chunk: Buffer) => {
+  const countBytes = (chunk: Buffer) => {
     bytes += chunk.byteLength
     if (bytes <= maximumBytes || fetched.truncated) return
     fetched.truncated = true
     destroySocket(client)
   }
-  stream.on('data', weigh)
+  stream.on('data', countBytes)
   try {
     for (let [batch, left] = [firstBatch, count]; left > 0; ) {
       const wanted = Math.min(batch, left)
-      const had = fetched.rows.length
+      const rowsBefore = fetched.rows.length
       if (before) await client.query(before)
       await fetchBatch(client, wanted, fetched)
-      if (fetched.truncated || fetched.rows.length < had + wanted) break
+      if (fetched.truncated || fetched.rows.length < rowsBefore + wanted) break
       left -= wanted
-      const rowsInReach = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
-      batch = Math.max(1, rowsInReach)
+      const remainingRows = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
+      batch = Math.max(1, remainingRows)
     }
   } finally {
-    stream.off('data', weigh)
+    stream.off('data', countBytes)
   }
   return fetched
 }

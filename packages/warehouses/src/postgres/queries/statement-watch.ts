@@ -6,17 +6,18 @@ import { freeBytes, warehouseFull } from '../server/database-size-limit.ts'
 import { endReadSession } from './read-transaction.ts'
 
 /** The maximum locks of a user's statement. A full lock table would stop all databases of the server. */
-const mostLocks = 2_000
+const maxLocks = 2_000
 
-/** Milliseconds between two checks, and the number of checks between two measurements of the database size. */
+/** Milliseconds between two checks of the locks. */
 const checkIntervalMs = 250
-const looksForSize = 12
+/** The number of checks of the locks for each check of the database size, which takes longer. */
+const checksPerSizeCheck = 12
 
 export interface WatchLimits {
   /** The maximum size of the client's database in bytes. Default: no limit. */
   databaseBytes?: number | undefined
   /** Frees disk space until the database has at most this many bytes. */
-  makeRoom?(mostBytes: number): Promise<number>
+  makeRoom?(maxBytes: number): Promise<number>
 }
 
 interface WatchedSession {
@@ -35,7 +36,7 @@ export class StatementWatch {
   readonly #pool: Pool
   readonly #limits: WatchLimits
   readonly #watched = new Map<number, WatchedSession>()
-  #looking = false
+  #isChecking = false
 
   constructor(pool: Pool, limits: WatchLimits = {}) {
     this.#pool = pool
@@ -45,7 +46,7 @@ export class StatementWatch {
   /** Watches the session with the server process id `session` until the returned object is disposed of. */
   watch(session: number, watched: WatchedSession): Disposable {
     this.#watched.set(session, watched)
-    if (!this.#looking) void this.#look()
+    if (!this.#isChecking) void this.#checkRepeatedly()
     return {
       [Symbol.dispose]: () => {
         if (this.#watched.get(session) === watched) this.#watched.delete(session)
@@ -53,32 +54,32 @@ export class StatementWatch {
     }
   }
 
-  async #look(): Promise<void> {
-    this.#looking = true
+  async #checkRepeatedly(): Promise<void> {
+    this.#isChecking = true
     let client: PoolClient | undefined
     let failed = false
     try {
-      for (let look = 1; ; look += 1) {
+      for (let checks = 1; ; checks += 1) {
         await sleep(checkIntervalMs)
         if (this.#watched.size === 0) return
         client ??= await this.#pool.connect()
         await this.#assertFewLocks(client)
-        if (look % looksForSize === 0) await this.#assertRoom(client)
+        if (checks % checksPerSizeCheck === 0) await this.#assertRoom(client)
       }
     } catch {
       // The server is unreachable or full. The code below watches the remaining statements again.
       failed = true
     } finally {
       client?.release(failed)
-      this.#looking = false
-      if (this.#watched.size > 0) void this.#look()
+      this.#isChecking = false
+      if (this.#watched.size > 0) void this.#checkRepeatedly()
     }
   }
 
   async #assertFewLocks(client: PoolClient): Promise<void> {
     const { rows } = await client.query<{ pid: number; locks: number }>(
       'select pid, count(*)::int as locks from pg_locks where pid = any($1) group by pid having count(*) > $2',
-      [[...this.#watched.keys()], mostLocks],
+      [[...this.#watched.keys()], maxLocks],
     )
     for (const { pid, locks } of rows) this.#stop(pid, tooManyLocks(locks))
   }
@@ -141,10 +142,10 @@ function watchOf(key: object, poolOf: () => Pool): StatementWatch {
 const tooManyLocks = (locks: number) =>
   new WarehouseProblem(
     'TOO_MANY_LOCKS',
-    `The statement was stopped because it held ${locks.toLocaleString('en')} locks of ${mostLocks.toLocaleString('en')} allowed, one per table, index or sequence. Split it into several statements.`,
+    `The statement was stopped because it held ${locks.toLocaleString('en')} locks of ${maxLocks.toLocaleString('en')} allowed, one per table, index or sequence. Split it into several statements.`,
   )
 
-/** Process number at the server. */
+/** Returns the id of the server process of this connection. */
 export function sessionOf(client: Client): number | undefined {
   return (client as unknown as { processID: number | null }).processID ?? undefined
 }
@@ -169,7 +170,7 @@ export async function endSession(access: WarehouseAccess, session: number | unde
   }
 }
 
-/** Seconds in which the server should stop a statement itself. */
+/** Seconds between the time limit of a statement and the end of its server process. Within them, the server usually stops the statement itself. */
 const graceSeconds = 3
 
 interface StatementLimits {

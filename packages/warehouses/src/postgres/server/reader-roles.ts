@@ -174,8 +174,10 @@ async function waitForEnd(load: ClientBase, schema: string, creators: readonly s
   throw busyProblem(`A load or view of "${schema}" is being published. Try again when it has ended.`)
 }
 
-/** SQLSTATEs of concurrent changes of the same catalogue row: XX000 (tuple concurrently updated), a deadlock, and a dropped relation. */
-const collisionCodes = new Set(['XX000', '40P01', '23505', '42P01'])
+/** SQLSTATE undefined_table: the relation was dropped. */
+const undefinedTable = '42P01'
+/** SQLSTATEs of concurrent changes of the catalogue: tuple concurrently updated, deadlock_detected and unique_violation. */
+const collisionCodes = new Set(['XX000', '40P01', '23505'])
 
 /** Repeats statements that failed because of a concurrent change. A relation that was dropped in between needs no grant. */
 async function retryCollisions(statements: () => Promise<unknown>, load: ClientBase): Promise<void> {
@@ -186,7 +188,7 @@ async function retryCollisions(statements: () => Promise<unknown>, load: ClientB
     } catch (error) {
       await load.query('rollback')
       const { code = '' } = error as { code?: string }
-      if (code === '42P01') return
+      if (code === undefinedTable) return
       if (tries === 5 || !collisionCodes.has(code)) throw error
     }
 }
@@ -218,7 +220,7 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
 const endSessions = (admin: Client, login: string): Promise<unknown> =>
   admin.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [login])
 
-/** A session can raise its own time-outs, so the limits are enforced from outside. */
+/** Ends sessions that exceed the limits. The time-outs of a session are not enough, because its user can raise them. */
 const endSessionsBeyondLimits = `
   select pg_terminate_backend(pid) from (
     select a.*, row_number() over (partition by split_part(r.rolname, '_', 2) order by a.backend_start, a.pid) as of_client,
@@ -250,8 +252,8 @@ async function observeReaders(admin: Client, limits: typeof readerLimits): Promi
 }
 
 /**
- * Writes the rules for readers into the file that pg_hba.conf includes before its own rules, and reloads the server's configuration
- * if they changed, which `prepareWarehouseServer` lets the administrator do. Ends sessions that the rules would reject.
+ * Writes the rules for readers into the file that pg_hba.conf includes before its own rules. If they changed, reloads the
+ * configuration of the server: `prepareWarehouseServer` grants this right. Ends sessions that the rules would reject.
  */
 async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
   const rules = formatRules(all)
@@ -267,7 +269,7 @@ async function writeNetworks(admin: Client, file: string, all: readonly ReaderNe
   await admin.query(endRejectedSessions, [allowed.map(({ login }) => login), allowed.map(({ network }) => network)])
 }
 
-/** The rules apply to new connections only. */
+/** Ends sessions from networks that are not allowed, because pg_hba.conf applies only to new connections. */
 const endRejectedSessions = `
   select pg_terminate_backend(a.pid) from pg_stat_activity a
   where a.usename = any($1::text[]) and not exists (
@@ -275,34 +277,38 @@ const endRejectedSessions = `
     where allowed.login = a.usename and a.client_addr <<= allowed.network)`
 
 /**
- * Returns rules for the logins of readers, and for no other role. The first matching rule decides. Readers connect with TLS, except from
- * the server's own machine.
+ * Returns rules of pg_hba.conf for the logins of readers, and for no other role. The server applies the first matching rule.
+ * Readers connect with TLS, except from the server's own machine.
  */
 function formatRules(all: readonly ReaderNetworks[]): string {
   const restricted = all.filter(({ networks }) => networks.length > 0)
-  const any = `"/${readerLoginPattern}"`
+  const anyReader = `"/${readerLoginPattern}"`
   return [
     '# Sluice replaces this file when a warehouse reader changes.',
     ...restricted
       .toSorted((one, other) => (one.login < other.login ? -1 : 1))
       .flatMap(({ login, networks }) => [
         ...networks.map((network) =>
-          allow(isLocal(network) ? 'host' : 'hostssl', `c_${keyOfReader(login)}`, login, network),
+          hbaLine(isLoopback(network) ? 'host' : 'hostssl', `c_${keyOfReader(login)}`, login, network),
         ),
         `host all ${login} all reject`,
       ]),
-    allow('hostssl', 'all', any, 'all'),
-    allow('host', 'all', any, '127.0.0.1/32'),
-    allow('host', 'all', any, '::1/128'),
-    `host all ${any} all reject`,
+    hbaLine('hostssl', 'all', anyReader, 'all'),
+    hbaLine('host', 'all', anyReader, '127.0.0.1/32'),
+    hbaLine('host', 'all', anyReader, '::1/128'),
+    `host all ${anyReader} all reject`,
     '',
   ].join('\n')
 }
 
-const allow = (type: string, database: string, user: string, network: string): string =>
+/** Returns a line of pg_hba.conf that accepts passwords. */
+const hbaLine = (type: string, database: string, user: string, network: string): string =>
   `${type} ${database} ${user} ${network} scram-sha-256`
 
-const isLocal = (network: string): boolean => network.startsWith('127.') || network === '::1/128'
+const isLoopback = (network: string): boolean => network.startsWith('127.') || network === '::1/128'
+
+/** SQLSTATE lock_not_available: the lock time-out has passed. */
+const lockNotAvailable = '55P03'
 
 const lockReaders = (admin: Client, key: string): Promise<unknown> =>
   admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
@@ -313,7 +319,7 @@ async function withAdmin<T>(url: string, work: (admin: Client) => Promise<T>): P
     await admin.connect()
     return await work(admin)
   } catch (error) {
-    if ((error as { code?: string }).code === '55P03')
+    if ((error as { code?: string }).code === lockNotAvailable)
       throw busyProblem('Another process is changing the warehouse. Try again in a moment.', { cause: error })
     throw warehouseProblem(error, { place: 'the warehouse' })
   } finally {

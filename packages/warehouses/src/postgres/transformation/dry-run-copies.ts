@@ -4,7 +4,7 @@ import { copyInto } from '../copy/copy.ts'
 import { type PostgresStagedTable, freeAssertion } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
-import { createStaging, dropDetached, originOf, stagingName } from '../staging-origin.ts'
+import { createStaging, dropDetached, toStagingComment, stagingName } from '../staging-table-ddl.ts'
 import type { TupleChunk } from '../../warehouse.ts'
 
 /** Copies of the staging tables of a dry run. Disposing drops those that have not replaced a staging table. */
@@ -26,7 +26,7 @@ export class RowCopies implements AsyncDisposable {
       const { columns } = (await readShape(client, 'sluice', load.stagingTable))!
       this.#names.set(load, staging)
       await withClient(this.#pools.statements, signal, (other) =>
-        createStaging(other, staging, originOf(load.target), columns),
+        createStaging(other, staging, toStagingComment(load.target), columns),
       )
       const names = columns.map(({ name }) => name)
       const rows = () => readTuples(client, qualifyName('sluice', load.stagingTable), names)

@@ -3,7 +3,7 @@ import { withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
-import { columnComments, originComment, originOf } from '../staging-origin.ts'
+import { columnComments, commentOnStaging, toStagingComment } from '../staging-table-ddl.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 /** A schema of one run that contains its staging tables under their targets' names while users' SQL runs on them. */
@@ -22,7 +22,7 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
   const first = loads[0]!
   const schema = `sluice_${first.stagingTable}`.slice(0, 63)
   const name = escapeIdentifier(schema)
-  const origin = escapeLiteral(JSON.stringify(originOf(first.target)))
+  const comment = escapeLiteral(JSON.stringify(toStagingComment(first.target)))
   const moveTables = async (client: ClientBase) => {
     const rows: number[] = []
     for (const load of loads) rows.push(await moveBack(client, schema, load))
@@ -39,7 +39,7 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
         `alter table ${qualifyName('sluice', stagingTable)} set schema ${name}`,
         `alter table ${qualifyName(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
       ])
-      const make = [`create schema ${name}`, `comment on schema ${name} is ${origin}`]
+      const make = [`create schema ${name}`, `comment on schema ${name} is ${comment}`]
       await client.query(['begin', ...make, ...moves, 'commit'].join(';'))
     },
 
@@ -81,7 +81,7 @@ async function moveBack(
       ...(await renameIndexes(client, shape.oid, schema, stagingTable)),
       `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualifyName(schema, stagingTable)} set schema sluice`,
-      originComment(stagingTable, target),
+      commentOnStaging(stagingTable, target),
       ...columnComments(staging, relabelled),
     ].join(';'),
   )

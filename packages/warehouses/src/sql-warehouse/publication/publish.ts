@@ -43,7 +43,7 @@ import {
 } from '../recovery.ts'
 import { retiredTableName, withSession, hiddenName, placeKey } from '../table-shape.ts'
 
-/** Pauses in milliseconds between tries, for readers that use the table or other runs that publish. */
+/** Delays in milliseconds before retries while readers use the table or another run publishes. */
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
 /** See `Loader.publish`. Slow steps run before the publish lock; under it, the fence check and the renames. */
@@ -140,7 +140,7 @@ async function publishInTransaction(
       isPublished = true
       return (await findPublication(dialect, session, run))!
     })
-    // After a merge, the published table is another one: the staging table is no longer needed and is dropped.
+    // A merge publishes another table than the staging table, so the staging table is dropped.
     for (const { load, merged } of planned) load.published = isPublished && merged === undefined
     await runCleanup(() => dropOldTables(dialect, session, old), options)
     return publication
@@ -235,7 +235,7 @@ async function publishByDecision(
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
     // Set both before the commit, because it may succeed although its reply is lost. `published` keeps the staging table from being
-    // dropped. After a merge, another table is published, and the staging table is dropped.
+    // dropped. A merge publishes another table, so its staging table is dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { anyAccess } from '../source-access.ts'
+import { anyAccess } from '../source-credentials.ts'
 import { CalendarDate, describeField, listOfSome, SourceName } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'
 import { definePipelineVariant } from '../pipeline-variant.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { defineSourceAccess } from '../source-access.ts'
+import { defineSourceAccess } from '../source-credentials.ts'
 import { cloudRegions } from '../database-query.ts'
 import { SourceUrl, describeField, SourceName, defineSecretField } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { loginAccess, tokenAccess, userTokenAccess } from '../source-access.ts'
+import { loginAccess, tokenAccess, userTokenAccess } from '../source-credentials.ts'
 import { describeField, listOfSome, SourceName } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'
 import { definePipelineVariant } from '../pipeline-variant.ts'

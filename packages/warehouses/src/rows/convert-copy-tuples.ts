@@ -20,11 +20,11 @@ const chunkBytes = 1024 * 1024
 const valueOverheadBytes = 64
 
 /**
- * Converts tuples of binary COPY to another server's row format, one chunk of whole rows at a time: it copies and reverses bytes
- * and creates no object per row. `between` separates the rows of a chunk. `place` is the table's name in messages. Throws
- * `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot store.
+ * Converts tuples in PostgreSQL's binary COPY format to the row format of another server. It copies and reverses bytes without
+ * an object for each row, and yields chunks of complete rows. `place` is the table's name in messages. The byte `between`
+ * separates the rows of a chunk. Throws `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot store.
  */
-export async function* encodedTuples(
+export async function* convertCopyTuples(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly ColumnWriter[],
   { place, counted, between }: { place: string; counted: StreamCounts; between?: number },

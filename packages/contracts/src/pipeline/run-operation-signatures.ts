@@ -13,7 +13,7 @@ interface RunnableResource<Path extends string> {
   manage: readonly Role[]
 }
 
-/** Returns the signatures for running, cancelling and listing the runs of a runnable object. */
+/** Returns the signatures of the operations that queue, cancel and list the runs of one kind of object. */
 export function runSignatures<const Path extends string>({
   noun,
   plural,

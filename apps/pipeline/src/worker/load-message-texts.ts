@@ -9,9 +9,9 @@ const formatRows = (rows: number) => formatCount(rows, 'row')
 interface LoadCounts {
   rejected: number
   /** Rows of the source before the transformation. */
-  fed?: number | undefined
+  sourceRows?: number | undefined
   /** Whether the rows were merged into the table; undefined if it is unknown. */
-  merged?: boolean | undefined
+  isMerged?: boolean | undefined
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
 }
@@ -23,8 +23,8 @@ export type Hints = ReadonlyMap<string, ReaderAdvice>
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shown = [...hints].slice(0, 3)
   const more = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
-  const given = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
-  return [...shown.map(([sentence]) => sentence), ...given].filter(Boolean).join(' ') + more
+  const advices = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
+  return [...shown.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + more
 }
 
 /** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
@@ -38,35 +38,35 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
 
 export function describeLoad(
   tables: readonly LoadedTable[],
-  { rejected, fed = 0, merged, isDataset = false }: LoadCounts,
+  { rejected, sourceRows = 0, isMerged, isDataset = false }: LoadCounts,
 ): string {
   if (tables.length === 0)
-    return merged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
+    return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
-  const none =
-    fed > 0
-      ? ` The transformation removed all ${formatRows(fed)} of the source${merged ? '.' : ', so the table is empty now.'}`
-      : merged
+  const target = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
+  const whyEmpty =
+    sourceRows > 0
+      ? ` The transformation removed all ${formatRows(sourceRows)} of the source${isMerged ? '.' : ', so the table is empty now.'}`
+      : isMerged
         ? ' Nothing is new in the source.'
         : ' The source has no rows, so the table is empty now.'
-  const empty = rows === 0 && merged !== undefined ? none : ''
+  const empty = rows === 0 && isMerged !== undefined ? whyEmpty : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
   // Changes of whole tables come first, because the message names only three changes.
   const changed = [
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => describeChange(table, change))
-  const left = changed.length - 3
-  const more = left > 0 ? ` The log names ${formatCount(left, 'more change')} of columns.` : ''
+  const unnamed = changed.length - 3
+  const more = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
   const named = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
+  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${named}${more}`, advice, { isDataset })
   if (rejected === 0) return loaded
   return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
@@ -82,17 +82,17 @@ export function describeDryRun(tables: readonly PlannedTable[], rejected: number
   const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
-  const left = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
-  return `Dry run: nothing was published. ${would}${changed}${left}`
+  const rejectedSentence = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
+  return `Dry run: nothing was published. ${would}${changed}${rejectedSentence}`
 }
 
 /** Returns the message of a restore. `publishedAt`: the first publication of the restored rows. */
 export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Date): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const [first] = tables
-  const into = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
+  const target = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
   const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
-  return `Restored ${formatRows(rows)} in ${into}.${since} The rows that they replaced are kept and can be restored.`
+  return `Restored ${formatRows(rows)} in ${target}.${since} The rows that they replaced are kept and can be restored.`
 }
 
 const maxNamed = 5

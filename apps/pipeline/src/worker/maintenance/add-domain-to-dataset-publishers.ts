@@ -9,10 +9,10 @@ interface PublisherOptions {
 }
 
 /**
- * After an upgrade, requests once that the identity service gives the publishing domain to clients that published
- * datasets before the domain was required.
+ * After the upgrade that made the domain `PUBLIC_DATASET_CATALOG` required for publishing, the identity service adds this
+ * domain once to each client that had already published datasets.
  */
-export function namePublishers({ db, identity }: PublisherOptions): MaintenanceJob {
+export function addDomainToDatasetPublishers({ db, identity }: PublisherOptions): MaintenanceJob {
   return {
     name: 'dataset publishers',
     async run() {

@@ -4,8 +4,8 @@ import { bodyOf, ignoredSecretStatus, secretStatusField } from '../../field-type
 import { SourceUrl, describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /**
- * The address and the credentials of a source, as one object of a body. `given` contains the secrets; `answered`, for responses,
- * contains their status instead. Objects with the same title must have the same fields.
+ * Defines the object with the address and the credentials of a source. `given` is its schema in request bodies and contains the
+ * secrets. `answered` is its schema in responses and contains the status of the secrets. Each title belongs to one set of fields.
  */
 export function defineSourceAccess<Open extends TProperties, Secrets extends TProperties>(
   title: string,

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
-import { describeHints, describeLoad, describeDryRun } from './load-messages.ts'
+import { describeHints, describeLoad, describeDryRun } from './load-message-texts.ts'
 
 const tableWith = (changes: number): LoadedTable => ({
   schema: 'health',

@@ -11,20 +11,20 @@ const copySemaphore = new Semaphore({
 })
 
 /**
- * Bytes that a load may copy before another load gets the slot. Each connection's socket buffers up to 10 MB that the server has
- * not read, so with smaller shares the server would work on many loads at once.
+ * Bytes that a load may copy before another load gets its slot. Each connection's socket buffers up to 10 MB that the server has
+ * not read. With a smaller limit, the server would therefore still copy the buffers of many loads at once.
  */
-const turnBytes = 64 * 1024 * 1024
-/** The maximum time in milliseconds before another load gets the slot: a source of many small chunks takes long to send `turnBytes`. */
-const longestTurnMs = 5_000
+const maxSlotBytes = 64 * 1024 * 1024
+/** Milliseconds before another load gets the slot, because a source of many small chunks takes long to send `maxSlotBytes`. */
+const maxSlotMs = 5_000
 /** Milliseconds that a load waits for a chunk of its source before it releases its slot. */
 const slowChunkMs = 100
 
 /**
- * The copy slots of one load, shared among all clients: a client with many loads slows down only these loads. A load
- * releases its slot while it waits for a slow source.
+ * The copy slot of one load. The load acquires a slot to copy, and releases it after `maxSlotBytes` or `maxSlotMs`, and while it
+ * waits for a slow source. The semaphore divides the slots evenly among clients, so a client with many loads slows down only its own.
  */
-export class CopyTurns implements Disposable {
+export class CopySlot implements Disposable {
   readonly #client: string
   readonly #signal: AbortSignal
   #slot: Disposable | undefined
@@ -52,8 +52,8 @@ export class CopyTurns implements Disposable {
   }
 
   /** Waits until a chunk of this many bytes may be copied. Throws the signal's reason. */
-  async take(bytes: number): Promise<void> {
-    if (this.#bytes >= turnBytes || performance.now() - this.#began > longestTurnMs) this[Symbol.dispose]()
+  async acquire(bytes: number): Promise<void> {
+    if (this.#bytes >= maxSlotBytes || performance.now() - this.#began > maxSlotMs) this[Symbol.dispose]()
     if (!this.#slot) {
       this.#slot = await copySemaphore.acquire(this.#client, { signal: this.#signal })
       this.#began = performance.now()

@@ -3,8 +3,8 @@ import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
 import { qualifyName } from './names.ts'
 
-/** The JSON in the comment of a staging table. Maintenance and operators read it. */
-export interface StagingOrigin {
+/** The comment of a staging table, as JSON. It names the run, so that maintenance and operators know who created the table. */
+export interface StagingComment {
   run: string
   attempt: number
   schema: string
@@ -13,23 +13,24 @@ export interface StagingOrigin {
   merged?: true
 }
 
-export function originOf({ run, attempt, schema, table, merged }: StagingOrigin): StagingOrigin {
+/** Returns only the fields that belong in the comment, without further fields of the argument. */
+export function toStagingComment({ run, attempt, schema, table, merged }: StagingComment): StagingComment {
   return { run, attempt, schema, table, ...(merged && { merged }) }
 }
 
-/** Returns undefined for any other comment: users may write comments too. */
-export function parseOrigin(comment: string | null | undefined): Partial<StagingOrigin> | undefined {
+/** Returns undefined for a comment that is not JSON, because users may write comments too. */
+export function parseStagingComment(comment: string | null | undefined): Partial<StagingComment> | undefined {
   try {
-    const origin: unknown = JSON.parse(comment ?? 'null')
-    return typeof origin === 'object' && origin !== null ? origin : undefined
+    const parsed: unknown = JSON.parse(comment ?? 'null')
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
   } catch {
     return undefined
   }
 }
 
 /** Returns the statement that writes the comment of a staging table. */
-export const originComment = (staging: string, origin: StagingOrigin): string =>
-  `comment on table ${qualifyName('sluice', staging)} is ${escapeLiteral(JSON.stringify(originOf(origin)))}`
+export const commentOnStaging = (staging: string, content: StagingComment): string =>
+  `comment on table ${qualifyName('sluice', staging)} is ${escapeLiteral(JSON.stringify(toStagingComment(content)))}`
 
 export interface StagingColumn {
   name: string
@@ -37,14 +38,14 @@ export interface StagingColumn {
   type: string
 }
 
-/** Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with run and attempt for readability. */
+/** Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with the run and the attempt, so that operators can read it. */
 export function stagingName({
   run,
   attempt,
   schema,
   table,
   staging = 1,
-}: StagingOrigin & { staging?: number }): string {
+}: StagingComment & { staging?: number }): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt, schema, table, staging]))
     .digest('hex')
@@ -56,7 +57,7 @@ export function stagingName({
 export async function createStaging(
   client: ClientBase,
   name: string,
-  origin: StagingOrigin,
+  comment: StagingComment,
   columns: readonly StagingColumn[],
 ): Promise<void> {
   const staging = qualifyName('sluice', name)
@@ -64,7 +65,7 @@ export async function createStaging(
     [
       // Disables autovacuum until the publication: it would analyse the table during the load and lock it afterwards.
       `create table ${staging} (${columnList(columns)}) with (autovacuum_enabled = off)`,
-      originComment(name, origin),
+      commentOnStaging(name, comment),
       ...columnComments(staging, columns),
     ].join(';'),
   )
@@ -84,8 +85,9 @@ export function columnComments(relation: string, columns: readonly { name: strin
 }
 
 /**
- * Drops a table of the hidden schema unless it is a partition: after a commit with a lost response, a table that looks left over
- * may be the live data, or the table it replaced. Returns whether this call dropped it. Waits for locks for at most 2 s.
+ * Drops a table of the hidden schema, unless it is a partition or a kept table. If the response to a commit was lost, a table
+ * that looks left over may contain the published rows, or the rows that they replaced. Waits at most 2 s for locks. Returns
+ * whether this call dropped the table.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {

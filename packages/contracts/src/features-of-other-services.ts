@@ -1,50 +1,56 @@
 import type { Role } from './roles.ts'
 
-/** A role, switch, field or setting that identity and pipeline store and return for other services, but do not use themselves. */
-interface ExternalFeature {
+/** A role, field or setting that identity and pipeline only store and return. Other services give it its effect. */
+interface FeatureOfOtherService {
   name: string
   kind: 'role' | 'client' | 'user' | 'setting'
-  /** Says what the feature means to the services that read it, and which effect it has in identity and pipeline, if any. */
+  /** What the feature does in the services that read it. Also names its effect in identity and pipeline, if it has any. */
   meaning: string
 }
 
-const externalRole = (name: Role, meaning: string): ExternalFeature => ({ name, kind: 'role', meaning })
+const roleOfOtherService = (name: Role, meaning: string): FeatureOfOtherService => ({ name, kind: 'role', meaning })
 
 /**
- * All features that identity and pipeline only store for other services. docs/roles.md shows this list. A test checks
- * that every role and setting either has an effect or is in this list.
+ * All roles, fields and settings of other services. docs/roles.md shows this list. A test checks that every role and
+ * setting either has an effect in identity or pipeline, or is in this list.
  */
-export const forOtherServices: readonly ExternalFeature[] = [
-  externalRole(
+export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
+  roleOfOtherService(
     'ROLE_SEE_INSTANCE',
     'View instances in the manager application. Sluice uses this role only to compute `hasManagerAccess`.',
   ),
-  externalRole(
+  roleOfOtherService(
     'ROLE_MANAGE_INSTANCE',
     'Change instances in the manager application. Sluice uses this role only to compute `hasManagerAccess`.',
   ),
-  externalRole('ROLE_GET_FILE', 'Fetch files of instances.'),
-  externalRole('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files of the instances in `fileAccessInstances`.'),
-  externalRole('ROLE_MANAGE_HOSTING_PLAN', 'Change hosting plans.'),
-  externalRole('ROLE_SEE_ROUTE', 'View integration routes. Sluice uses this role only to compute `hasRouteAccess`.'),
-  externalRole(
+  roleOfOtherService('ROLE_GET_FILE', 'Fetch files of instances.'),
+  roleOfOtherService('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files of the instances in `fileAccessInstances`.'),
+  roleOfOtherService('ROLE_MANAGE_HOSTING_PLAN', 'Change hosting plans.'),
+  roleOfOtherService(
+    'ROLE_SEE_ROUTE',
+    'View integration routes. Sluice uses this role only to compute `hasRouteAccess`.',
+  ),
+  roleOfOtherService(
     'ROLE_MANAGE_ROUTE',
     'Change integration routes. Sluice uses this role only to compute `hasRouteAccess`.',
   ),
-  externalRole(
+  roleOfOtherService(
     'ROLE_SEE_FIREWALL_RULE',
     'View firewall rules. Sluice uses this role only to show the `networks` of warehouse readers.',
   ),
-  externalRole(
+  roleOfOtherService(
     'ROLE_MANAGE_FIREWALL_RULE',
     'Change firewall rules. Sluice uses this role only to set the `networks` of warehouse readers.',
   ),
-  externalRole(
+  roleOfOtherService(
     'ROLE_VIEW_DATA_ANALYTICS_PLATFORM',
     'Read data in the analytics platform. Sluice uses this role only to compute `hasAnalyticsPlatformAccess`.',
   ),
-  externalRole('ROLE_SEE_DATA_PIPELINE_CONFIG', 'View the configuration of a pipeline engine other than Sluice.'),
-  externalRole('ROLE_MANAGE_DATA_PIPELINE_CONFIG', 'Change the configuration of a pipeline engine other than Sluice.'),
+  roleOfOtherService('ROLE_SEE_DATA_PIPELINE_CONFIG', 'View the configuration of a pipeline engine other than Sluice.'),
+  roleOfOtherService(
+    'ROLE_MANAGE_DATA_PIPELINE_CONFIG',
+    'Change the configuration of a pipeline engine other than Sluice.',
+  ),
   {
     name: 'managerEnabled',
     kind: 'client',
