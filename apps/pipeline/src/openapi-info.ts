@@ -45,6 +45,10 @@ const resourceNouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
+  configuration: {
+    name: 'Configuration',
+    description: 'All objects of an organisation as one document, with names instead of ids.',
+  },
   deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },
   public: { name: 'Open data', description: 'Tables and views that can be read without a token.' },
 }

@@ -1,5 +1,6 @@
 import type { Operation } from '@sluice/http-server'
 import { catalogueOperations } from './catalogue/operations.ts'
+import { configurationOperations } from './configuration/operations.ts'
 import { dataPipelineOperations } from './data-pipelines/operations.ts'
 import { dataQualityCheckGroupOperations } from './data-quality-check-groups/operations.ts'
 import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
@@ -26,6 +27,7 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(dataQualityCheckGroupOperations),
   ...Object.values(destinationOperations),
   ...Object.values(workflowOperations),
+  ...Object.values(configurationOperations),
   ...Object.values(publicOperations),
   ...Object.values(deletedClientOperations),
 ]

@@ -1,5 +1,11 @@
 import { RemoteProblem, serviceClient } from '@sluice/client'
-import { hasRole, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
+import {
+  hasRole,
+  identityOperations,
+  type Credential,
+  type NamedPrincipals,
+  type PrincipalState,
+} from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
 import { batchLookups, lookupCache } from './lookup-cache.ts'
 import type { IdentityLookups } from './identity-lookups.ts'
@@ -46,6 +52,17 @@ export function identityLookups({
       principal(JSON.stringify({ kind, id, session, application })),
     users: (uids) => findAll(uids, user),
     userGroups: (uids) => findAll(uids, userGroup),
+    async principals({ client, usernames, userGroupCodes }) {
+      const found: NamedPrincipals = { users: [], userGroups: [] }
+      for (let start = 0; start < Math.max(usernames.length, userGroupCodes.length); start += maxBatchSize) {
+        const batch = (names: string[]) => names.slice(start, start + maxBatchSize)
+        const body = { client, usernames: batch(usernames), userGroupCodes: batch(userGroupCodes) }
+        const { users, userGroups } = await identity.call(lookups.principals, { body })
+        found.users.push(...users)
+        found.userGroups.push(...userGroups)
+      }
+      return found
+    },
     client,
     clients: (uids) => findAll(uids, client),
     async letPublish(uids) {

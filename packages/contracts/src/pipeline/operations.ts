@@ -1,3 +1,4 @@
+import { configurationSignatures } from './operations/configuration.ts'
 import { dataPipelineSignatures } from './operations/data-pipelines.ts'
 import { dataQualityCheckGroupSignatures } from './operations/data-quality-check-groups.ts'
 import { dataQualityCheckSignatures } from './operations/data-quality-checks.ts'
@@ -23,6 +24,7 @@ export const pipelineOperations = {
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
   workflows: workflowSignatures,
+  configuration: configurationSignatures,
   publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
   deletedClients: deletedClientSignatures,

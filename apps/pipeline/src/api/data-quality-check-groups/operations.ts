@@ -6,7 +6,8 @@ import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
-import { createGroup, groupWriting, updateGroup } from './write.ts'
+import { groupKind, groupWriting } from './write.ts'
+import { saveManyOperation } from '../save-by-name.ts'
 
 const checkGroupResource = {
   operation: definePipelineOperation,
@@ -28,9 +29,8 @@ const { cancel, runs } = runOperations(
 
 export const dataQualityCheckGroupOperations = {
   ...recordOperations(signatures, checkGroupResource),
+  saveMany: saveManyOperation(signatures.saveMany, groupKind),
   ...sharingOperations(signatures, checkGroupResource, assertSharingTargets),
-  create: definePipelineOperation(signatures.create, createGroup),
-  update: definePipelineOperation(signatures.update, updateGroup),
   run: definePipelineOperation(signatures.run, runGroup),
   start: definePipelineOperation(signatures.start, startGroup),
   cancel,

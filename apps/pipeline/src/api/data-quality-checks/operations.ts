@@ -4,7 +4,7 @@ import type { OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
-import { checkWriting } from './write.ts'
+import { checkKind, checkWriting } from './write.ts'
 import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { readRunVariables } from '../../quality-checks/sealed-run-variables.ts'
@@ -12,6 +12,7 @@ import { whileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
+import { saveManyOperation } from '../save-by-name.ts'
 
 const checkLimits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
@@ -48,6 +49,7 @@ const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, checkResource),
+  saveMany: saveManyOperation(signatures.saveMany, checkKind),
   ...sharingOperations(signatures, checkResource, assertSharingTargets),
   run: definePipelineOperation(signatures.run, runOneCheck),
 }

@@ -12,6 +12,7 @@ import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
 import { translateDatabaseError } from '../../problems/translate-errors.ts'
+import type { NamedKind } from '../save-by-name.ts'
 
 /** Whether a change of the provider would abandon the schema's tables. A schema with provider NA has none. */
 const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
@@ -77,6 +78,8 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     await dropDeletedTables(input, row.client, { schema: row.uid })
   },
 }
+
+export const schemaKind: NamedKind<SchemaRow, SchemaBody> = { records: schemaRecords, writing: schemaWriting }
 
 type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined, SchemaBody[]>
 

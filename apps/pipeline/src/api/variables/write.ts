@@ -7,6 +7,7 @@ import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertVariableUnused } from './assert-variable-unused.ts'
 import { type VariableRow, variableRecords } from './records.ts'
+import type { NamedKind } from '../save-by-name.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
@@ -28,16 +29,21 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
   async afterDelete() {},
 }
 
+export const variableKind: NamedKind<VariableRow, VariableBody> = { records: variableRecords, writing: variableWriting }
+
+/** A variable of a configuration. A new one may lack its value, if an export of another installation has redacted the value. */
+export type ConfiguredVariable = VariableBody & { mayLackValue?: boolean }
+
 /** Returns the columns of a variable. Throws a problem for a missing value; `at` is the JSON pointer of the body. */
 export function variableColumns(
-  body: VariableBody,
+  body: ConfiguredVariable,
   current: VariableRow | undefined,
   client: string,
   keyRing: KeyRing,
   at = '',
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const kept = body.value === undefined ? storedValue(current, body.secured, at) : undefined
+  const kept = body.value === undefined ? storedValue(current, body, at) : undefined
   const value = body.value ?? kept?.value
   return {
     ...(current ? {} : { uid, client }),
@@ -45,18 +51,23 @@ export function variableColumns(
     translations: JSON.stringify(body.translations ?? []),
     secured: body.secured,
     value: body.secured ? null : value,
-    sealed_value: body.secured ? (kept?.sealed ?? sealVariableValue(uid, value!, keyRing)) : null,
+    sealed_value: body.secured ? (kept?.sealed === undefined ? sealVariableValue(uid, value!, keyRing) : kept.sealed) : null,
   }
 }
 
-function storedValue(current: VariableRow | undefined, secured: boolean, at: string) {
+function storedValue(
+  current: VariableRow | undefined,
+  { secured, mayLackValue = false }: ConfiguredVariable,
+  at: string,
+): { sealed?: string | null; value?: string } {
+  if (!current && secured && mayLackValue) return { sealed: null }
   if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'is required for a new variable' }])
   if (current.secured && !secured)
     throw problems.refused(
       `${at}/value`,
       'A secured value cannot be revealed. To make the variable unsecured, enter its value again.',
     )
-  return current.secured ? { sealed: current.sealed_value! } : { value: current.value! }
+  return current.secured ? { sealed: current.sealed_value } : { value: current.value! }
 }
 
 /** Creates or replaces all variables by name in one transaction. The response keeps the order of the request. */

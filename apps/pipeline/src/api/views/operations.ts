@@ -4,7 +4,8 @@ import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { createView, deleteView, updateView } from './write.ts'
+import { saveManyOperation } from '../save-by-name.ts'
+import { createView, deleteView, updateView, viewKind } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { presentTable, tableLabelsOf } from '../table-responses.ts'
@@ -48,7 +49,8 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
 }
 
 export const viewOperations = {
-  // Must precede `/views/:uid`, which would match this path, too.
+  // Must precede `/views/:uid`, which would match these paths, too.
+  saveMany: saveManyOperation(signatures.saveMany, viewKind),
   preview: definePipelineOperation(signatures.preview, previewView),
   list: definePipelineOperation(signatures.list, (input) =>
     viewRecords.search(input.db, input, searchOf(input.query), input.request.url),

@@ -15,6 +15,7 @@ import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import type { NamedKind } from '../save-by-name.ts'
 import { assertDeletable, assertNotUsed, listFirstNames, maxNamedUsers } from '../assert-not-in-use.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
@@ -243,6 +244,38 @@ async function restoreView(
   if (stored) return void (await makeView(db, warehouse, stored))
   const there = await warehouse.views.find(place.schema, place.name)
   if (there?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
+}
+
+/**
+ * Saves views without waiting for the warehouse: a run creates or changes each view whose definition is new. Such a view is pending
+ * until then, or keeps its former definition in the warehouse.
+ */
+const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
+  check: checkView,
+
+  async columns(trx, body, current, input) {
+    return (await viewColumns(trx, body, current, input)).columns
+  },
+
+  async writeParts(trx, row, _body, current, { queue, caller }) {
+    if (current && current.pending === null && isSameDefinition(current, row)) return {}
+    if (current) {
+      await assertNotRunning(trx, current)
+      await renameSource(trx, row.client, await findViewPlace(trx, current), await findViewPlace(trx, row))
+    } else await storePendingReason(trx, row.id, 'The view is saved. A run creates it in the warehouse.')
+    const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
+    const { run } = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
+    return { run: run.uid }
+  },
+}
+
+const isSameDefinition = (before: ViewRow, after: ViewRow): boolean =>
+  (['schema_id', 'view_name', 'query', 'materialized'] as const).every((column) => before[column] === after[column])
+
+export const viewKind: NamedKind<ViewRow, ViewBody> = {
+  records: viewRecords,
+  writing: deferredViewWriting,
+  present: ({ parts }) => ({ pending: 'run' in parts }),
 }
 
 type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, undefined>

@@ -1,4 +1,5 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
+import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
@@ -19,6 +20,7 @@ const checkGroupResource = {
 const { cancel, runs } = runSignatures(checkGroupResource)
 
 export const dataQualityCheckGroupSignatures = {
+  ...bulkSignature(checkGroupResource),
   ...recordSignatures(checkGroupResource),
   ...sharingSignatures(checkGroupResource),
   run: defineSignature({

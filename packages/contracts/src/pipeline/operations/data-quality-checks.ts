@@ -1,3 +1,4 @@
+import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
@@ -14,6 +15,7 @@ const checkResource = {
 } as const
 
 export const dataQualityCheckSignatures = {
+  ...bulkSignature(checkResource),
   ...recordSignatures(checkResource),
   ...sharingSignatures(checkResource),
   run: defineSignature({

@@ -1,5 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
+import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
@@ -19,6 +20,7 @@ const destinationResource = {
 const { manage } = destinationResource
 
 export const destinationSignatures = {
+  ...bulkSignature(destinationResource),
   ...recordSignatures(destinationResource),
   ...sharingSignatures(destinationResource),
   ...runSignatures(destinationResource),

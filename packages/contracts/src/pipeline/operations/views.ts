@@ -1,3 +1,5 @@
+import { Type } from 'typebox'
+import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
@@ -18,6 +20,10 @@ const viewResource = {
 const { see, manage } = viewResource
 
 export const viewSignatures = {
+  ...bulkSignature(viewResource, {
+    more: { pending: Type.Boolean({ description: 'Whether a run still has to create or change the view in the warehouse.' }) },
+    note: ' Runs then create or change the views in the warehouse. A query that the warehouse rejects makes its run fail.',
+  }),
   ...recordSignatures(viewResource),
   ...sharingSignatures(viewResource),
   ...runSignatures(viewResource),

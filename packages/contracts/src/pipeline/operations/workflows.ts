@@ -1,3 +1,4 @@
+import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
@@ -17,6 +18,7 @@ const { list, search, ...records } = recordSignatures(workflowResource)
 const unpagedResponse = { paged: false, response: WorkflowSearchResult }
 
 export const workflowSignatures = {
+  ...bulkSignature(workflowResource),
   list: defineSignature({ ...list, ...unpagedResponse }),
   search: defineSignature({ ...search, ...unpagedResponse }),
   ...records,
