@@ -37,6 +37,7 @@ const pages = [
   'docs/settings.md',
   'docs/sharing.md',
   'docs/exports.md',
+  'docs/configuration.md',
   'docs/undo.md',
   'docs/sso-for-applications.md',
   'docs/sso-for-providers.md',
