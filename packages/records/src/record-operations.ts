@@ -120,14 +120,12 @@ export interface SavedRow<Row> {
 }
 
 /** Creates a row, or replaces the locked row `before`, with its parts in other tables. */
-export async function saveRow<
-  C extends WriteContext,
-  Row extends { uid: string; version: number },
-  Resource,
-  Body,
->(
+export async function saveRow<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   trx: Transaction<any>,
-  { records, writing }: Pick<RecordOperationsOptions<C, Row, Resource>, 'records'> & {
+  {
+    records,
+    writing,
+  }: Pick<RecordOperationsOptions<C, Row, Resource>, 'records'> & {
     writing: Pick<RecordWriter<C, Row, Body>, 'columns' | 'writeParts'>
   },
   body: Body,

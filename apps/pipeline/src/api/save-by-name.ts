@@ -28,23 +28,20 @@ export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
 }
 
 /** Runs `work` for the object at `index` and keeps the violations that it throws. */
-type CollectViolations = (index: number, work: () => Promise<void>) => Promise<void>
+type CollectViolations = (index: number, work: () => Promise<void>) => Promise<unknown>
 
 /** The maximum number of violations in a response. */
 const maxViolations = 100
-
-type BulkSignature<Sent> = OperationSignature<string, undefined, Record<string, Sent[]>, any>
 
 /**
  * Returns the operation that saves several objects in one transaction, or none. It checks each object like a request for a single
  * one, and lists the violations of all objects as far as possible.
  */
 export function saveManyOperation<Row extends NamedRow, Body, Sent extends { name: string }>(
-  signature: OperationSignature<any, undefined, any, any>,
+  signature: OperationSignature<any, undefined>,
   kind: NamedKind<Row, Body & { name: string }, Sent>,
 ): Operation<PipelineContext> {
-  const { id } = signature as BulkSignature<Sent>
-  const list = id.split('.')[0]!
+  const list = signature.id.split('.')[0]!
   return definePipelineOperation(signature, async (given) => {
     const input = given as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
     const sent = input.body[list]!
@@ -193,7 +190,9 @@ export async function readUidsByName(
   names: readonly string[],
 ): Promise<Map<string, string>> {
   const { rows } = await sql<{ uid: string; name: string }>`
-    select uid, name from ${sql.table(table)} where client = ${client} and name = any(${[...new Set(names)]})`.execute(trx)
+    select uid, name from ${sql.table(table)} where client = ${client} and name = any(${[...new Set(names)]})`.execute(
+    trx,
+  )
   return new Map(rows.map(({ uid, name }) => [name, uid]))
 }
 

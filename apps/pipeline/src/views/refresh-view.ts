@@ -36,7 +36,15 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
-    .select(['v.id', 'v.uid', 'v.client', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
+    .select([
+      'v.id',
+      'v.uid',
+      'v.client',
+      'v.view_name as name',
+      'v.query',
+      'v.materialized',
+      's.schema_name as schema',
+    ])
     .where('v.id', '=', id)
     // The lock waits for a concurrent change of the view. During a run, users cannot change the query.
     .forShare('v')

@@ -181,11 +181,41 @@ const destination: MakeBody = ({ view }) => ({
 })
 
 describe.each<[string, string, MakeBody, MakeBody, string]>([
-  ['views', 'views', ({ schema }) => viewBody(schema, 'select 1 as one'), ({ schema }) => viewBody(schema, 'select ${A}'), '/query'],
-  ['data-quality-checks', 'dataQualityChecks', () => checkBody(), () => checkBody({ access: { userAccess: [{ id: randomUUID() }] } }), '/access/userAccess/0/id'],
-  ['data-quality-check-groups', 'dataQualityCheckGroups', () => groupBody(), () => groupBody({ dataQualityChecks: [{ id: randomUUID() }] }), '/dataQualityChecks/0/id'],
-  ['destinations', 'destinations', destination, (scene) => ({ ...destination(scene), viewSource: { id: randomUUID() } }), '/viewSource/id'],
-  ['workflows', 'workflows', () => workflowBody([]), () => workflowBody([{ jobs: [job(randomUUID())] }]), '/steps/steps/0/jobs/0/object/uid'],
+  [
+    'views',
+    'views',
+    ({ schema }) => viewBody(schema, 'select 1 as one'),
+    ({ schema }) => viewBody(schema, 'select ${A}'),
+    '/query',
+  ],
+  [
+    'data-quality-checks',
+    'dataQualityChecks',
+    () => checkBody(),
+    () => checkBody({ access: { userAccess: [{ id: randomUUID() }] } }),
+    '/access/userAccess/0/id',
+  ],
+  [
+    'data-quality-check-groups',
+    'dataQualityCheckGroups',
+    () => groupBody(),
+    () => groupBody({ dataQualityChecks: [{ id: randomUUID() }] }),
+    '/dataQualityChecks/0/id',
+  ],
+  [
+    'destinations',
+    'destinations',
+    destination,
+    (scene) => ({ ...destination(scene), viewSource: { id: randomUUID() } }),
+    '/viewSource/id',
+  ],
+  [
+    'workflows',
+    'workflows',
+    () => workflowBody([]),
+    () => workflowBody([{ jobs: [job(randomUUID())] }]),
+    '/steps/steps/0/jobs/0/object/uid',
+  ],
 ])('the bulk save of %s', (path, list, make, makeWrong, pointer) => {
   let manager: Asking
   let reader: Asking
@@ -197,7 +227,10 @@ describe.each<[string, string, MakeBody, MakeBody, string]>([
     reader = service.as(await service.identity.person(id, [...roles]))
     const access = { publicAccess: 'READ_WRITE' }
     const { body } = await manager.post('/schemas').send(schemaBody({ access })).expect(201)
-    const view = await manager.post('/views').send(viewBody(body.id, 'select 1 as one', { access })).expect(201)
+    const view = await manager
+      .post('/views')
+      .send(viewBody(body.id, 'select 1 as one', { access }))
+      .expect(201)
     scene = { schema: body.id, view: view.body.id }
   })
   const post = (by: Asking, ...bodies: object[]) => by.post(`/${path}/bulk`).send({ [list]: bodies })
@@ -215,11 +248,19 @@ describe.each<[string, string, MakeBody, MakeBody, string]>([
     const { body: read } = await manager.get(`/${path}/${id}`).expect(200)
     expect(read.description).toBe('new')
 
-    const refused = await post(manager, { ...first, description: 'newer' }, makeWrong(scene), first!, makeWrong(scene)).expect(422)
+    const refused = await post(
+      manager,
+      { ...first, description: 'newer' },
+      makeWrong(scene),
+      first!,
+      makeWrong(scene),
+    ).expect(422)
     expect(refused.body.errors.map((one: { pointer: string }) => one.pointer)).toEqual(
       expect.arrayContaining([`/${list}/2/name`]),
     )
-    const invalid = await post(manager, { ...first, description: 'newer' }, makeWrong(scene), makeWrong(scene)).expect(422)
+    const invalid = await post(manager, { ...first, description: 'newer' }, makeWrong(scene), makeWrong(scene)).expect(
+      422,
+    )
     expect(invalid.body.errors.map((one: { pointer: string }) => one.pointer)).toEqual([
       `/${list}/1${pointer}`,
       `/${list}/2${pointer}`,

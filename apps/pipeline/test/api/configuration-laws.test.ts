@@ -47,40 +47,45 @@ const send = async (caller: Asking, action: 'plan' | 'apply', configuration: obj
 const unchanged = { created: 0, updated: 0, message: expect.stringMatching(/^No changes\./) }
 const versionsOf = async ({ stack }: Service) => {
   const tables = ['schemas', 'variables', 'data_pipelines', 'views', 'destinations', 'workflows'] as const
-  return Promise.all(tables.map((table) => stack.db.selectFrom(table).select(['uid', 'version']).orderBy('id').execute()))
+  return Promise.all(
+    tables.map((table) => stack.db.selectFrom(table).select(['uid', 'version']).orderBy('id').execute()),
+  )
 }
 
-it.each(cases)('an export applies to an empty installation, and a plan of it there has no changes: case %#', async (seed) => {
-  const organisation = await createOrganisation()
-  const given = randomConfiguration(randomNumbers(seed), 'Any', organisation.shared)
-  const total = Object.values(given).reduce((sum, list) => sum + list.length, 0)
+it.each(cases)(
+  'an export applies to an empty installation, and a plan of it there has no changes: case %#',
+  async (seed) => {
+    const organisation = await createOrganisation()
+    const given = randomConfiguration(randomNumbers(seed), 'Any', organisation.shared)
+    const total = Object.values(given).reduce((sum, list) => sum + list.length, 0)
 
-  const plan = await send(organisation.here, 'plan', given)
-  expect(plan).toMatchObject({ applied: false, created: total, updated: 0, unchanged: 0, missing: 0 })
-  expect(Object.values(await exportOf(organisation.here)).flat()).toEqual([])
-  const applied = await send(organisation.here, 'apply', given, `?plan=${plan.plan}`)
-  expect(applied).toMatchObject({ applied: true, created: total, plan: plan.plan, pending: given['views']!.length })
-  const versions = await versionsOf(here!)
-  expect(await send(organisation.here, 'plan', given)).toMatchObject({ ...unchanged, unchanged: total, missing: 0 })
-  expect(await send(organisation.here, 'apply', given)).toMatchObject(unchanged)
-  expect(await versionsOf(here!)).toEqual(versions)
+    const plan = await send(organisation.here, 'plan', given)
+    expect(plan).toMatchObject({ applied: false, created: total, updated: 0, unchanged: 0, missing: 0 })
+    expect(Object.values(await exportOf(organisation.here)).flat()).toEqual([])
+    const applied = await send(organisation.here, 'apply', given, `?plan=${plan.plan}`)
+    expect(applied).toMatchObject({ applied: true, created: total, plan: plan.plan, pending: given['views']!.length })
+    const versions = await versionsOf(here!)
+    expect(await send(organisation.here, 'plan', given)).toMatchObject({ ...unchanged, unchanged: total, missing: 0 })
+    expect(await send(organisation.here, 'apply', given)).toMatchObject(unchanged)
+    expect(await versionsOf(here!)).toEqual(versions)
 
-  const exported = await exportOf(organisation.here)
-  expect(JSON.stringify(exported)).not.toMatch(/a secret value|d2pat_secret/)
-  expect(await send(organisation.here, 'plan', exported)).toMatchObject({ ...unchanged, missing: 0 })
+    const exported = await exportOf(organisation.here)
+    expect(JSON.stringify(exported)).not.toMatch(/a secret value|d2pat_secret/)
+    expect(await send(organisation.here, 'plan', exported)).toMatchObject({ ...unchanged, missing: 0 })
 
-  const secrets = Object.values(exported).flatMap((list) => list.filter(({ redacted }) => redacted !== undefined))
-  const moved = await send(organisation.there, 'apply', exported)
-  expect(moved).toMatchObject({ created: total, missing: secrets.length })
-  expect(await send(organisation.there, 'plan', exported)).toMatchObject({ ...unchanged, missing: secrets.length })
-  const withoutRedacted = (configuration: Configuration) =>
-    JSON.parse(JSON.stringify(configuration, (name, value: unknown) => (name === 'redacted' ? undefined : value)))
-  expect(withoutRedacted(await exportOf(organisation.there))).toEqual(withoutRedacted(exported))
+    const secrets = Object.values(exported).flatMap((list) => list.filter(({ redacted }) => redacted !== undefined))
+    const moved = await send(organisation.there, 'apply', exported)
+    expect(moved).toMatchObject({ created: total, missing: secrets.length })
+    expect(await send(organisation.there, 'plan', exported)).toMatchObject({ ...unchanged, missing: secrets.length })
+    const withoutRedacted = (configuration: Configuration) =>
+      JSON.parse(JSON.stringify(configuration, (name, value: unknown) => (name === 'redacted' ? undefined : value)))
+    expect(withoutRedacted(await exportOf(organisation.there))).toEqual(withoutRedacted(exported))
 
-  // The secrets can follow.
-  await send(organisation.there, 'apply', given)
-  expect(await exportOf(organisation.there)).toEqual(exported)
-})
+    // The secrets can follow.
+    await send(organisation.there, 'apply', given)
+    expect(await exportOf(organisation.there)).toEqual(exported)
+  },
+)
 
 it.each(cases)('a plan shows what applying then does, and applying leads to the given state: case %#', async (seed) => {
   const organisation = await createOrganisation()

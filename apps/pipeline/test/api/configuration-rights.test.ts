@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { type Configuration, type ConfigurationKind, configurationKinds, type ConfiguredObject } from '@sluice/contracts'
+import {
+  type Configuration,
+  type ConfigurationKind,
+  configurationKinds,
+  type ConfiguredObject,
+} from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
 import type { Person } from '../join-identity.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
@@ -85,7 +90,9 @@ it.each(cases)('a configuration saves what its user can save one by one, and not
   const boss = service.as(await identity.person(client, ['ROLE_SUPER_ADMIN']))
   const all = everyManageRole.flatMap((role) => [role, role.replace('_MANAGE_', '_SEE_') as typeof role])
   const people = (await Promise.all(
-    [0, 1, 2].map((index) => identity.person(client, index === 0 ? [...everyManageRole] : all.filter(() => random(3) > 0))),
+    [0, 1, 2].map((index) =>
+      identity.person(client, index === 0 ? [...everyManageRole] : all.filter(() => random(3) > 0)),
+    ),
   )) as Person[]
   const group = randomBytes(6).toString('hex')
   await identity.namedGroup(client, group, people.slice(1, 2))

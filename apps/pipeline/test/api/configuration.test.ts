@@ -68,72 +68,115 @@ describe('a configuration with an error', () => {
   it.each<[string, object, [string, RegExp][]]>([
     ['an unknown field', { schemas: [schema('A', { colour: 'red' })] }, [['/schemas/0/colour', /is not known here/]]],
     ['an unknown kind', { pipelines: [] }, [['/pipelines', /is not known here/]]],
-    ['an id instead of a name', { views: [view('A', 'select 1', { schema: { id: 'x' } })] }, [
-      ['/views/0/schema/name', /is required/],
-      ['/views/0/schema/id', /is not known here/],
-    ]],
+    [
+      'an id instead of a name',
+      { views: [view('A', 'select 1', { schema: { id: 'x' } })] },
+      [
+        ['/views/0/schema/name', /is required/],
+        ['/views/0/schema/id', /is not known here/],
+      ],
+    ],
     ['a name twice', { schemas: [schema('A'), schema('A')] }, [['/schemas/1/name', /"A" is in the list twice/]]],
-    ['a missing reference', { views: [view('A', 'select 1', { schema: { name: 'Heath' } })] }, [
-      ['/views/0/schema/name', /No schema has the name "Heath"\. Add it to the configuration, or correct the name\./],
-    ]],
-    ['a missing job', {
-      workflows: [
-        {
-          name: 'W',
-          disabled: false,
-          runTrigger: 'NEVER',
-          continuouslyUpdated: false,
-          steps: { steps: [{ jobs: [{ jobType: 'VIEW_REFRESH', object: { name: 'None' } }] }] },
-        },
+    [
+      'a missing reference',
+      { views: [view('A', 'select 1', { schema: { name: 'Heath' } })] },
+      [['/views/0/schema/name', /No schema has the name "Heath"\. Add it to the configuration, or correct the name\./]],
+    ],
+    [
+      'a missing job',
+      {
+        workflows: [
+          {
+            name: 'W',
+            disabled: false,
+            runTrigger: 'NEVER',
+            continuouslyUpdated: false,
+            steps: { steps: [{ jobs: [{ jobType: 'VIEW_REFRESH', object: { name: 'None' } }] }] },
+          },
+        ],
+      },
+      [['/workflows/0/steps/steps/0/jobs/0/object/name', /No view has the name "None"/]],
+    ],
+    [
+      'a missing user and group',
+      {
+        schemas: [
+          schema('A', { access: { userAccess: [{ username: 'nobody-here' }], userGroupAccess: [{ code: 'NONE' }] } }),
+        ],
+      },
+      [
+        ['/schemas/0/access/userAccess/0/username', /no user "nobody-here"/],
+        ['/schemas/0/access/userGroupAccess/0/code', /no user group with the code "NONE"/],
       ],
-    }, [['/workflows/0/steps/steps/0/jobs/0/object/name', /No view has the name "None"/]]],
-    ['a missing user and group', {
-      schemas: [
-        schema('A', { access: { userAccess: [{ username: 'nobody-here' }], userGroupAccess: [{ code: 'NONE' }] } }),
+    ],
+    [
+      'two views that read each other',
+      {
+        views: [
+          view('A', 'select * from b', { dataWarehouseViewName: 'a' }),
+          view('B', 'select * from health.a join a on true', { dataWarehouseViewName: 'b' }),
+          view('C', 'select extract(year from c) from (select current_date as c) as x', { dataWarehouseViewName: 'c' }),
+        ],
+      },
+      [['/views/0/query', /The views "A", "B" read each other in a cycle/]],
+    ],
+    [
+      'a view that reads itself',
+      { views: [view('A', 'select * from A', { dataWarehouseViewName: 'a' })] },
+      [['/views/0/query', /The view "A" reads itself/]],
+    ],
+    [
+      'a former name equal to the name',
+      { schemas: [schema('A', { was: 'A' })] },
+      [['/schemas/0/was', /equals the name/]],
+    ],
+    [
+      'swapped names',
+      { schemas: [schema('A', { was: 'B' }), schema('B', { was: 'A' })] },
+      [
+        ['/schemas/0/was', /in two steps/],
+        ['/schemas/1/was', /in two steps/],
       ],
-    }, [
-      ['/schemas/0/access/userAccess/0/username', /no user "nobody-here"/],
-      ['/schemas/0/access/userGroupAccess/0/code', /no user group with the code "NONE"/],
-    ]],
-    ['two views that read each other', {
-      views: [
-        view('A', 'select * from b', { dataWarehouseViewName: 'a' }),
-        view('B', 'select * from health.a join a on true', { dataWarehouseViewName: 'b' }),
-        view('C', 'select extract(year from c) from (select current_date as c) as x', { dataWarehouseViewName: 'c' }),
-      ],
-    }, [['/views/0/query', /The views "A", "B" read each other in a cycle/]]],
-    ['a view that reads itself', { views: [view('A', 'select * from A', { dataWarehouseViewName: 'a' })] }, [
-      ['/views/0/query', /The view "A" reads itself/],
-    ]],
-    ['a former name equal to the name', { schemas: [schema('A', { was: 'A' })] }, [['/schemas/0/was', /equals the name/]]],
-    ['swapped names', { schemas: [schema('A', { was: 'B' }), schema('B', { was: 'A' })] }, [
-      ['/schemas/0/was', /in two steps/],
-      ['/schemas/1/was', /in two steps/],
-    ]],
-    ['a former name twice', { schemas: [schema('A', { was: 'X' }), schema('B', { was: 'X' })] }, [
-      ['/schemas/1/was', /the former name "X", too/],
-    ]],
-    ['a reference to a former name', {
-      schemas: [schema('Care', { was: 'Health' })],
-      views: [view('A', 'select 1')],
-    }, [['/views/0/schema/name', /"Health" is renamed to "Care" by this configuration/]]],
-    ['an invalid schedule', { views: [view('A', 'select 1', { runTrigger: 'CUSTOM', cronExpression: 'x' })] }, [
-      ['/views/0/cronExpression', /./],
-    ]],
-    ['two pipelines into one table', {
-      dataPipelines: ['A', 'B'].map((name) =>
-        pipeline(name, { dataWarehouseTarget: { schema: { name: 'Health' }, tableName: 'same' } }),
-      ),
-    }, [['/dataPipelines/1/dataWarehouseTarget/tableName', /./]]],
-    ['a new secured variable without a value', { variables: [{ name: 'V', secured: true }] }, [['/variables/0/value', /is required/]]],
+    ],
+    [
+      'a former name twice',
+      { schemas: [schema('A', { was: 'X' }), schema('B', { was: 'X' })] },
+      [['/schemas/1/was', /the former name "X", too/]],
+    ],
+    [
+      'a reference to a former name',
+      {
+        schemas: [schema('Care', { was: 'Health' })],
+        views: [view('A', 'select 1')],
+      },
+      [['/views/0/schema/name', /"Health" is renamed to "Care" by this configuration/]],
+    ],
+    [
+      'an invalid schedule',
+      { views: [view('A', 'select 1', { runTrigger: 'CUSTOM', cronExpression: 'x' })] },
+      [['/views/0/cronExpression', /./]],
+    ],
+    [
+      'two pipelines into one table',
+      {
+        dataPipelines: ['A', 'B'].map((name) =>
+          pipeline(name, { dataWarehouseTarget: { schema: { name: 'Health' }, tableName: 'same' } }),
+        ),
+      },
+      [['/dataPipelines/1/dataWarehouseTarget/tableName', /./]],
+    ],
+    [
+      'a new secured variable without a value',
+      { variables: [{ name: 'V', secured: true }] },
+      [['/variables/0/value', /is required/]],
+    ],
   ])('is refused with a sentence and changes nothing: %s', async (_what, configuration, expected) => {
     await renew()
     await apply(before)
     const stored = await exported()
     const errors = await errorsOf(configuration)
     expect(errors.map(([pointer]) => pointer).toSorted()).toEqual(expected.map(([pointer]) => pointer).toSorted())
-    for (const [pointer, sentence] of expected)
-      expect(errors.find(([at]) => at === pointer)![1]).toMatch(sentence)
+    for (const [pointer, sentence] of expected) expect(errors.find(([at]) => at === pointer)![1]).toMatch(sentence)
     expect(await exported()).toEqual(stored)
   })
 
@@ -149,7 +192,10 @@ describe('a configuration with an error', () => {
     await renew()
     await apply({ schemas: [schema('Health', { access: { publicAccess: 'READ' } })] })
     const colleague = service.as(await service.identity.person(client, [...everyManageRole]))
-    const { body } = await colleague.post('/configuration/plan').send({ views: [view('A', 'select 1')] }).expect(422)
+    const { body } = await colleague
+      .post('/configuration/plan')
+      .send({ views: [view('A', 'select 1')] })
+      .expect(422)
     expect(body.errors).toEqual([
       { pointer: '/views/0/schema/name', detail: 'No schema that you may write to has the name "Health".' },
     ])
@@ -202,7 +248,9 @@ describe('secrets', () => {
     await apply({ ...health, dataPipelines: [pipeline('P', database('a secret'))] })
     const elsewhere = (password?: string) => {
       const { jdbcSource, ...source } = database(password)
-      return { dataPipelines: [pipeline('P', { ...source, jdbcSource: { ...jdbcSource, hostname: 'evil.example.org' } })] }
+      return {
+        dataPipelines: [pipeline('P', { ...source, jdbcSource: { ...jdbcSource, hostname: 'evil.example.org' } })],
+      }
     }
     expect(await errorsOf(elsewhere())).toEqual([
       ['/dataPipelines/0/jdbcSource/password', expect.stringContaining('belongs to the old address')],
@@ -214,23 +262,28 @@ describe('secrets', () => {
 describe('a plan', () => {
   it('shows each changed field with its values', async () => {
     await renew()
-    await apply({ schemas: [schema('Health', { tags: ['a'] })], dataQualityChecks: [{ name: 'C', shortName: 'C', code: '', query: 'select 1' }] })
+    await apply({
+      schemas: [schema('Health', { tags: ['a'] })],
+      dataQualityChecks: [{ name: 'C', shortName: 'C', code: '', query: 'select 1' }],
+    })
     const { changes, message } = await plan({
       schemas: [schema('Health', { description: 'x'.repeat(3_000), access: { publicAccess: 'READ' } })],
       dataQualityChecks: [{ name: 'D', was: 'C', shortName: 'C', code: '', query: 'select 1' }],
     })
     expect(message).toBe('0 to be created, 2 to be updated, 0 unchanged.')
-    expect(changes).toMatchObject([
-      {
-        result: 'UPDATED',
-        fields: [
-          { pointer: '/tags', before: '["a"]' },
-          { pointer: '/access/publicAccess', before: '"NONE"', after: '"READ"' },
-          { pointer: '/description', after: `"${'x'.repeat(999)}…` },
-        ].toSorted(),
-      },
-      { name: 'D', was: 'C', fields: [{ pointer: '/name', before: '"C"', after: '"D"' }] },
-    ].map((one) => ({ ...one, fields: expect.arrayContaining(one.fields as object[]) })))
+    expect(changes).toMatchObject(
+      [
+        {
+          result: 'UPDATED',
+          fields: [
+            { pointer: '/tags', before: '["a"]' },
+            { pointer: '/access/publicAccess', before: '"NONE"', after: '"READ"' },
+            { pointer: '/description', after: `"${'x'.repeat(999)}…` },
+          ].toSorted(),
+        },
+        { name: 'D', was: 'C', fields: [{ pointer: '/name', before: '"C"', after: '"D"' }] },
+      ].map((one) => ({ ...one, fields: expect.arrayContaining(one.fields as object[]) })),
+    )
   })
 
   it('can be required of the apply that follows, which is refused if the changes have become others', async () => {
@@ -239,7 +292,9 @@ describe('a plan', () => {
     const planned = await plan(configuration)
     await apply({ schemas: [schema('Health', { description: 'another' })] })
     const { body } = await post('apply', configuration, `?plan=${planned.plan}`).expect(412)
-    expect(body.detail).toBe('The changes differ from those of the plan, so nothing was saved. Plan the configuration again.')
+    expect(body.detail).toBe(
+      'The changes differ from those of the plan, so nothing was saved. Plan the configuration again.',
+    )
     expect((await exported()).dataPipelines).toEqual([])
     const again = await plan(configuration)
     await post('apply', configuration, `?plan=${again.plan}`).expect(200)
@@ -275,7 +330,9 @@ describe('views of a configuration', () => {
     const applied = await apply(configuration)
     expect(applied).toMatchObject({ pending: 4, message: expect.stringContaining('4 views wait for a run') })
     const id = (name: string) => applied.changes.find((one: any) => one.name === name).id as string
-    expect((await owner.get(`/views/${id('First')}`).expect(200)).body.status).toMatchObject({ lastRunStatus: 'QUEUED' })
+    expect((await owner.get(`/views/${id('First')}`).expect(200)).body.status).toMatchObject({
+      lastRunStatus: 'QUEUED',
+    })
     await using worker = await spawnWorker(service.environment)
     const ended = (name: string) =>
       until(async () => {
@@ -288,7 +345,9 @@ describe('views of a configuration', () => {
 
     // A changed query is pending again, the others are left alone.
     const [third, second, , ...others] = configuration.views
-    const changed = { views: [third!, second!, view('First', 'select 5 as n', { dataWarehouseViewName: 'first' }), ...others] }
+    const changed = {
+      views: [third!, second!, view('First', 'select 5 as n', { dataWarehouseViewName: 'first' }), ...others],
+    }
     const result = await apply(changed)
     expect(result.changes.map(({ result, pending }: any) => [result, pending])).toEqual([
       ['UNCHANGED', false],
@@ -308,13 +367,21 @@ describe('views of a configuration', () => {
     await apply({ schemas: [schema('Health')] })
     const health = (await owner.get('/schemas').expect(200)).body[0].id
     const old = (
-      await owner.post('/views').send(viewBody(health, 'select 1 as n', { dataWarehouseViewName: 'same' })).expect(201)
+      await owner
+        .post('/views')
+        .send(viewBody(health, 'select 1 as n', { dataWarehouseViewName: 'same' }))
+        .expect(201)
     ).body
     await owner.delete(`/views/${old.id}`).expect(204)
     // As if the warehouse had not been there.
     await service.stack.db
       .insertInto('warehouse_drops')
-      .values({ client, schema_name: old.schema.schemaName, table_name: 'same', try_after: sql<Date>`now() + interval '1 hour'` })
+      .values({
+        client,
+        schema_name: old.schema.schemaName,
+        table_name: 'same',
+        try_after: sql<Date>`now() + interval '1 hour'`,
+      })
       .execute()
     const { changes } = await apply({ views: [view('New', 'select 2 as n', { dataWarehouseViewName: 'same' })] })
     await using _worker = await spawnWorker(service.environment)
@@ -356,7 +423,9 @@ describe('applying', () => {
       }).catch(() => 'killed')
       await until(async () => {
         const { rows } = await sql<{ waiting: number }>`
-          select count(*)::int as waiting from pg_locks where relation = 'workflows'::regclass and not granted`.execute(trx)
+          select count(*)::int as waiting from pg_locks where relation = 'workflows'::regclass and not granted`.execute(
+          trx,
+        )
         return rows[0]!.waiting > 0
       })
       await program.stop('SIGKILL')
@@ -393,8 +462,14 @@ describe('applying', () => {
   it('needs the roles of the kinds in the configuration only', async () => {
     await renew()
     const loader = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_SEE_VIEW']))
-    await loader.post('/configuration/apply').send({ schemas: [schema('Health')], views: [] }).expect(200)
-    const { body } = await loader.post('/configuration/plan').send({ views: [view('V', 'select 1')] }).expect(403)
+    await loader
+      .post('/configuration/apply')
+      .send({ schemas: [schema('Health')], views: [] })
+      .expect(200)
+    const { body } = await loader
+      .post('/configuration/plan')
+      .send({ views: [view('V', 'select 1')] })
+      .expect(403)
     expect(body.detail).toBe('This needs ROLE_MANAGE_VIEW, because the configuration has views.')
     expect(Object.keys((await loader.get('/configuration').expect(200)).body)).toEqual(['schemas', 'views'])
     await loader.get('/configuration?kinds=workflows').expect(403)
@@ -442,7 +517,11 @@ describe('applying', () => {
     const timed = async (work: () => Promise<any>) => {
       const [start, memory] = [performance.now(), process.memoryUsage().rss]
       const result = await work()
-      return { result, ms: Math.round(performance.now() - start), mb: Math.round((process.memoryUsage().rss - memory) / 2 ** 20) }
+      return {
+        result,
+        ms: Math.round(performance.now() - start),
+        mb: Math.round((process.memoryUsage().rss - memory) / 2 ** 20),
+      }
     }
     const first = await timed(() => apply(configuration))
     const second = await timed(() => plan(configuration))
@@ -450,7 +529,12 @@ describe('applying', () => {
     expect(first.result).toMatchObject({ created: 1_001, pending: 180 })
     expect(second.result).toMatchObject({ updated: 0, created: 0, unchanged: 1_001, missing: 0 })
     expect(third.result.destinations).toHaveLength(180)
-    console.info('1,001 objects', { apply: first.ms, plan: second.ms, export: third.ms, memory: [first.mb, second.mb, third.mb] })
+    console.info('1,001 objects', {
+      apply: first.ms,
+      plan: second.ms,
+      export: third.ms,
+      memory: [first.mb, second.mb, third.mb],
+    })
     for (const { ms } of [first, second, third]) expect(ms).toBeLessThan(60_000)
   })
 })

@@ -64,7 +64,10 @@ const bounds: [string, ...number[]][] = [
   ['RunInput.variables', fieldOf(RunInput, 'variables')['maxItems']],
   ['Setting.value', fieldOf(SettingBody, 'value')['maxLength']],
   ['PublicDataset.key', key.minLength, key.maxLength],
-  ['dataPipelines` of a bulk body', fieldOf(pipelineOperations.dataPipelines.saveMany.body!, 'dataPipelines')['maxItems']],
+  [
+    'dataPipelines` of a bulk body',
+    fieldOf(pipelineOperations.dataPipelines.saveMany.body!, 'dataPipelines')['maxItems'],
+  ],
   ['schemas` of a configuration', fieldOf(ConfigurationBody, 'schemas')['maxItems']],
 ]
 

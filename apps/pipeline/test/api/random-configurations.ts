@@ -56,28 +56,34 @@ export function randomConfiguration(random: Random, prefix: string, { usernames,
     ...maybe('labels', () => [{ key: 'severity', value: oneOf(['high', '']) }]),
   })
 
-  const schemas = many(3).map((index) => ({
-    ...named(`${prefix} schema ${index}`),
-    ...tags(),
-    ...access(),
-    permanent: random(2) === 0,
-    providerSchema: 'SQL_DATABASE_D',
-  }))
+  const schemas = many(3).map(
+    (index): Json => ({
+      ...named(`${prefix} schema ${index}`),
+      ...tags(),
+      ...access(),
+      permanent: random(2) === 0,
+      providerSchema: 'SQL_DATABASE_D',
+    }),
+  )
   const variables = many(3).map((index): Json => {
     const secured = random(2) === 0
     return { name: `${prefix} variable ${index}`, secured, value: secured ? 'a secret value' : text() }
   })
-  const dataQualityChecks = many(4).map((index) => ({
-    ...labelled(`${prefix} check ${index}`),
-    ...access(),
-    code: random(2) ? `${prefix}-${index}` : '',
-    query: oneOf(['select 1 where false', 'select ${LIMIT}']),
-  }))
-  const dataQualityCheckGroups = many(2).map((index) => ({
-    ...labelled(`${prefix} group ${index}`),
-    ...access(),
-    dataQualityChecks: some(dataQualityChecks).map(({ name }) => ({ name })),
-  }))
+  const dataQualityChecks = many(4).map(
+    (index): Json => ({
+      ...labelled(`${prefix} check ${index}`),
+      ...access(),
+      code: random(2) ? `${prefix}-${index}` : '',
+      query: oneOf(['select 1 where false', 'select ${LIMIT}']),
+    }),
+  )
+  const dataQualityCheckGroups = many(2).map(
+    (index): Json => ({
+      ...labelled(`${prefix} group ${index}`),
+      ...access(),
+      dataQualityChecks: some(dataQualityChecks).map(({ name }) => ({ name })),
+    }),
+  )
   const schema = () => ({ name: oneOf(schemas)['name'] as string })
   const types = Object.keys(samples) as (keyof typeof samples)[]
   const dataPipelines = many(6).map((index): Json => {
@@ -97,57 +103,63 @@ export function randomConfiguration(random: Random, prefix: string, { usernames,
       ...maybe('anonymousAccess', () => ({ metadata: true, data: random(2) === 0 })),
     }
   })
-  const views = many(4).map((index) => ({
-    ...named(`${prefix} view ${index}`),
-    ...tags(),
-    ...access(),
-    ...schedule(),
-    schema: schema(),
-    query: oneOf(['select 1 as one', 'select * from missing', "select 'from v_0' as text"]),
-    materialized: random(2) === 0,
-    ...maybe('dataWarehouseViewName', () => `v_${index}`),
-    ...maybe('status', () => ({ visualizationId: 7, visualizationHref: 'https://example.org/7' })),
-    ...maybe('anonymousAccess', () => ({ data: true })),
-  }))
+  const views = many(4).map(
+    (index): Json => ({
+      ...named(`${prefix} view ${index}`),
+      ...tags(),
+      ...access(),
+      ...schedule(),
+      schema: schema(),
+      query: oneOf(['select 1 as one', 'select * from missing', "select 'from v_0' as text"]),
+      materialized: random(2) === 0,
+      ...maybe('dataWarehouseViewName', () => `v_${index}`),
+      ...maybe('status', () => ({ visualizationId: 7, visualizationHref: 'https://example.org/7' })),
+      ...maybe('anonymousAccess', () => ({ data: true })),
+    }),
+  )
   const target = (): Json =>
     oneOf([
       { apiTokenTarget: { url: 'https://dhis2.example.org', authToken: 'd2pat_secret' } },
       { apiTarget: { url: 'https://dhis2.example.org/dhis', username: 'importer', password: 'a secret value' } },
     ])
-  const destinations = many(3).map((index) => ({
-    ...named(`${prefix} destination ${index}`),
-    ...access(),
-    ...schedule(),
-    ...target(),
-    viewSource: { name: oneOf(views)['name'] },
-    ...maybe('importOptions', () => ({ idScheme: 'CODE', dryRun: true })),
-  }))
+  const destinations = many(3).map(
+    (index): Json => ({
+      ...named(`${prefix} destination ${index}`),
+      ...access(),
+      ...schedule(),
+      ...target(),
+      viewSource: { name: oneOf(views)['name'] },
+      ...maybe('importOptions', () => ({ idScheme: 'CODE', dryRun: true })),
+    }),
+  )
   const jobs = () =>
     [
       ...some(dataPipelines).map(({ name }) => ({ jobType: 'DATA_PIPELINE_LOAD', object: { name } })),
-      ...some(views).map(({ name }: Json) => ({ jobType: 'VIEW_REFRESH', object: { name } })),
-      ...some(dataQualityCheckGroups).map(({ name }: Json) => ({
+      ...some(views).map(({ name }) => ({ jobType: 'VIEW_REFRESH', object: { name } })),
+      ...some(dataQualityCheckGroups).map(({ name }) => ({
         jobType: 'DATA_QUALITY_CHECK_GROUP_RUN',
         object: { name },
       })),
-      ...some(destinations).map(({ name }: Json) => ({ jobType: 'DESTINATION_PUSH', object: { name } })),
+      ...some(destinations).map(({ name }) => ({ jobType: 'DESTINATION_PUSH', object: { name } })),
     ].slice(0, 50)
-  const workflows = many(2).map((index) => ({
-    ...named(`${prefix} workflow ${index}`),
-    ...access(),
-    ...schedule(),
-    continuouslyUpdated: false,
-    runTrigger: 'EVERY_DAY_2AM',
-    steps: {
-      ...maybe('errorStrategy', () => 'CONTINUE'),
-      steps: many(3).map(() => ({
-        ...maybe('executionMode', () => 'PARALLEL'),
-        ...maybe('delayAfter', () => 3),
-        ...maybe('disabled', () => true),
-        jobs: jobs(),
-      })),
-    },
-  }))
+  const workflows = many(2).map(
+    (index): Json => ({
+      ...named(`${prefix} workflow ${index}`),
+      ...access(),
+      ...schedule(),
+      continuouslyUpdated: false,
+      runTrigger: 'EVERY_DAY_2AM',
+      steps: {
+        ...maybe('errorStrategy', () => 'CONTINUE'),
+        steps: many(3).map(() => ({
+          ...maybe('executionMode', () => 'PARALLEL'),
+          ...maybe('delayAfter', () => 3),
+          ...maybe('disabled', () => true),
+          jobs: jobs(),
+        })),
+      },
+    }),
+  )
   return {
     schemas,
     variables,

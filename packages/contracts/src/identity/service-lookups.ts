@@ -115,7 +115,10 @@ export type UserSummary = TypeOf<typeof UserSummary>
 export const NamedPrincipals = defineContract(
   'NamedPrincipals',
   Type.Object(
-    { users: Type.Array(UserSummary, { maxItems: 1000 }), userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }) },
+    {
+      users: Type.Array(UserSummary, { maxItems: 1000 }),
+      userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
+    },
     noUnknownFields,
   ),
 )

@@ -142,7 +142,8 @@ function convert(schema: JsonSchema, side: Side): JsonSchema {
       field['readOnly'] !== true && !deprecatedFields.has(name) && (side === 'request' || !isStoredSecret(field)),
   )
   const converted = kept.map(([name, field]): [string, JsonSchema] => [name, convert(field, side)])
-  if (converted.length === fields.length && converted.every(([name, field]) => field === properties[name])) return schema
+  if (converted.length === fields.length && converted.every(([name, field]) => field === properties[name]))
+    return schema
   const { title } = schema
   return {
     ...schema,
@@ -243,7 +244,8 @@ export const ApplyQuery = defineContract(
     {
       plan: Type.Optional({
         ...PlanDigest,
-        description: 'The `plan` of a plan. If the changes now differ from it, the response is 412 and nothing is saved.',
+        description:
+          'The `plan` of a plan. If the changes now differ from it, the response is 412 and nothing is saved.',
       }),
     },
     noUnknownFields,
@@ -305,12 +307,18 @@ export const ConfigurationChanges = defineContract(
     {
       applied: Type.Boolean({ description: 'False for a plan: nothing was saved.' }),
       message: LongText,
-      plan: { ...PlanDigest, description: 'Identifies these changes. Send it with `POST /configuration/apply?plan=…`.' },
+      plan: {
+        ...PlanDigest,
+        description: 'Identifies these changes. Send it with `POST /configuration/apply?plan=…`.',
+      },
       created: ObjectCount,
       updated: ObjectCount,
       unchanged: ObjectCount,
       pending: ObjectCount,
-      missing: { ...ObjectCount, description: 'The number of objects that need a secret for which no value is stored.' },
+      missing: {
+        ...ObjectCount,
+        description: 'The number of objects that need a secret for which no value is stored.',
+      },
       changes: Type.Array(ConfigurationChange, {
         maxItems: maxConfiguredObjects * configurationKinds.length,
         description: 'All objects of the configuration, in the order in which they are saved.',

@@ -24,10 +24,12 @@ import { assertNoViewCycles } from './view-cycles.ts'
 type ChangeRequest = OperationInput<PipelineContext, string, { plan?: string } | undefined, Configuration>
 
 /** Returns what applying the configuration would change. It does the same as `applyConfiguration` and undoes it. */
-export const planConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> => changeConfiguration(input, false)
+export const planConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
+  changeConfiguration(input, false)
 
 /** Saves all objects of the configuration, or none. */
-export const applyConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> => changeConfiguration(input, true)
+export const applyConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
+  changeConfiguration(input, true)
 
 async function changeConfiguration(input: ChangeRequest, apply: boolean): Promise<ConfigurationChanges> {
   const { body: configuration, caller, request } = input

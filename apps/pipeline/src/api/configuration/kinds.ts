@@ -39,7 +39,7 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
   variables: {
     named: variableKind,
     toBody: ({ redacted, ...body }: ConfiguredObject) => ({ ...body, mayLackValue: redacted?.includes('/value') }),
-    readSecrets: (row: VariableRow, ring) =>
+    readSecrets: (row: VariableRow, ring): SecretsByPointer =>
       row.secured && row.sealed_value !== null ? { '/value': unsealVariableValue(row, ring) } : {},
   },
 

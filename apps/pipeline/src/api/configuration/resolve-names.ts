@@ -1,4 +1,10 @@
-import { type Configuration, type ConfigurationKind, type ConfiguredObject, configurationKinds, type FieldViolation } from '@sluice/contracts'
+import {
+  type Configuration,
+  type ConfigurationKind,
+  type ConfiguredObject,
+  configurationKinds,
+  type FieldViolation,
+} from '@sluice/contracts'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { createViolationList, findRepeatedNames, readUidsByName, type ViolationList } from '../save-by-name.ts'
@@ -57,7 +63,10 @@ export async function resolveNames(trx: Transaction<DB>, configuration: Configur
     /** Returns a violation in terms of the configuration: with names instead of the ids of referenced objects. */
     describeViolation({ pointer, detail }: FieldViolation): FieldViolation {
       const named = [...namesByUid].reduce(
-        (text, [uid, name]) => (text.includes(uid) ? text.replaceAll(`the id ${uid}`, `the name "${name}"`).replaceAll(uid, `"${name}"`) : text),
+        (text, [uid, name]) =>
+          text.includes(uid)
+            ? text.replaceAll(`the id ${uid}`, `the name "${name}"`).replaceAll(uid, `"${name}"`)
+            : text,
         detail,
       )
       return { pointer: pointer.replace(/\/u?id$/, '/name'), detail: named }
@@ -84,7 +93,8 @@ function checkNames(
     if (was === name) refuse(`The former name equals the name. Leave out was.`)
     else if (names.has(was))
       refuse(`Another ${noun} of the configuration has the name "${was}". Rename the objects in two steps.`)
-    else if (former.has(was)) refuse(`Another ${noun} of the configuration has the former name "${was}", too. Correct one.`)
+    else if (former.has(was))
+      refuse(`Another ${noun} of the configuration has the former name "${was}", too. Correct one.`)
     else if (stored.has(was) && stored.has(name))
       refuse(`Both "${was}" and "${name}" exist. Leave out was, or delete one of the two.`)
     former.add(was)
@@ -100,7 +110,9 @@ interface Reference {
   pointer: string
 }
 
-function collectReferences(configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>): Reference[] {
+function collectReferences(
+  configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>,
+): Reference[] {
   const found: Reference[] = []
   for (const kind of configurationKinds)
     for (const [index, object] of (configuration[kind] ?? []).entries())

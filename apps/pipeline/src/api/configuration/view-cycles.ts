@@ -31,7 +31,10 @@ export async function assertNoViewCycles(
   const places = nodes.map(({ schema, view }) => ({ schema, name: view }))
   const byPlace = new Map(nodes.map((node) => [`${node.schema}.${node.view}`, node]))
   const reads = new Map(
-    nodes.map((node) => [node, listReads(node, places).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? [])]),
+    nodes.map((node) => [
+      node,
+      listReads(node, places).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? []),
+    ]),
   )
   const violations = createViolationList()
   const indexes = new Map(objects.map(({ name }, index) => [name, index]))

@@ -16,7 +16,13 @@ import { assertDeletable } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation-context.ts'
 import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
-import { type PipelineLookups, createCachedLookups, createLookups, resolveType, resolveTypes } from './referenced-objects.ts'
+import {
+  type PipelineLookups,
+  createCachedLookups,
+  createLookups,
+  resolveType,
+  resolveTypes,
+} from './referenced-objects.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { NamedKind } from '../save-by-name.ts'

@@ -27,7 +27,7 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
     }
   },
 
-  async writeParts(trx, row, { dataQualityChecks = [] }, _current, { caller }) {
+  async writeParts(trx: Transaction<DB>, row, { dataQualityChecks = [] }, _current, { caller }) {
     const checks = dataQualityChecks.map(({ id }) => ({ id }))
     await writeChecks(trx, caller, row.id, checks)
     return { checks }
@@ -46,7 +46,10 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
   async afterDelete() {},
 }
 
-export const groupKind: NamedKind<GroupRow, DataQualityCheckGroupBody> = { records: dataQualityCheckGroups, writing: groupWriting }
+export const groupKind: NamedKind<GroupRow, DataQualityCheckGroupBody> = {
+  records: dataQualityCheckGroups,
+  writing: groupWriting,
+}
 
 /** Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay. */
 async function writeChecks(

@@ -40,4 +40,7 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
   async afterDelete() {},
 }
 
-export const checkKind: NamedKind<CheckRow, DataQualityCheckBody> = { records: dataQualityChecks, writing: checkWriting }
+export const checkKind: NamedKind<CheckRow, DataQualityCheckBody> = {
+  records: dataQualityChecks,
+  writing: checkWriting,
+}

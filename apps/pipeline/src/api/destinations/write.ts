@@ -55,7 +55,10 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
   async afterDelete() {},
 }
 
-export const destinationKind: NamedKind<DestinationRow, DestinationBody> = { records: destinationRecords, writing: destinationWriting }
+export const destinationKind: NamedKind<DestinationRow, DestinationBody> = {
+  records: destinationRecords,
+  writing: destinationWriting,
+}
 
 /** Returns the id of the view whose rows are pushed: the previous one, or one that the caller may read. */
 async function chooseView(

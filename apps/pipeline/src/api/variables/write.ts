@@ -51,7 +51,11 @@ export function variableColumns(
     translations: JSON.stringify(body.translations ?? []),
     secured: body.secured,
     value: body.secured ? null : value,
-    sealed_value: body.secured ? (kept?.sealed === undefined ? sealVariableValue(uid, value!, keyRing) : kept.sealed) : null,
+    sealed_value: body.secured
+      ? kept?.sealed === undefined
+        ? sealVariableValue(uid, value!, keyRing)
+        : kept.sealed
+      : null,
   }
 }
 

@@ -257,7 +257,7 @@ const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
     return (await viewColumns(trx, body, current, input)).columns
   },
 
-  async writeParts(trx, row, _body, current, { queue, caller }) {
+  async writeParts(trx: Transaction<DB>, row, _body, current, { queue, caller }) {
     if (current && current.pending === null && isSameDefinition(current, row)) return {}
     if (current) {
       await assertNotRunning(trx, current)

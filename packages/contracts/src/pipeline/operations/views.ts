@@ -21,7 +21,9 @@ const { see, manage } = viewResource
 
 export const viewSignatures = {
   ...bulkSignature(viewResource, {
-    more: { pending: Type.Boolean({ description: 'Whether a run still has to create or change the view in the warehouse.' }) },
+    more: {
+      pending: Type.Boolean({ description: 'Whether a run still has to create or change the view in the warehouse.' }),
+    },
     note: ' Runs then create or change the views in the warehouse. A query that the warehouse rejects makes its run fail.',
   }),
   ...recordSignatures(viewResource),
