@@ -177,7 +177,7 @@ const destination: MakeBody = ({ view }) => ({
   disabled: false,
   runTrigger: 'NEVER',
   viewSource: { id: view },
-  apiTokenTarget: { url: 'https://dhis2.example.org', authToken: 'a token' },
+  apiTokenTarget: { url: 'https://dhis2.example.org', authToken: 'a-token' },
 })
 
 describe.each<[string, string, MakeBody, MakeBody, string]>([
