@@ -108,8 +108,8 @@ const configurationFields = {
   ),
 }
 
-type Side = 'request' | 'response'
-type JsonSchema = Record<string, any>
+type MessageSide = 'request' | 'response'
+type ContractSchema = Record<string, any>
 
 /** Fields that only older clients send. */
 const deprecatedFields = new Set(['warehouseAViewName'])
@@ -118,8 +118,8 @@ const deprecatedFields = new Set(['warehouseAViewName'])
  * Returns the contract of an object in a configuration: the fields of its request body without ignored fields, with names instead of ids.
  * Responses have no secrets.
  */
-function configured(body: object, side: Side): JsonSchema {
-  const { title, ...schema } = convert(body as JsonSchema, side)
+function configured(body: object, side: MessageSide): ContractSchema {
+  const { title, ...schema } = convert(body as ContractSchema, side)
   const name = `Configured${String(title).replace(/Body$/, '')}`
   const own = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
   return {
@@ -129,19 +129,19 @@ function configured(body: object, side: Side): JsonSchema {
   }
 }
 
-function convert(schema: JsonSchema, side: Side): JsonSchema {
+function convert(schema: ContractSchema, side: MessageSide): ContractSchema {
   const named = namedParts[schema['title']]
   if (named) return named
   const { items, anyOf, properties } = schema
   if (items) return { ...schema, items: convert(items, side) }
-  if (anyOf) return { ...schema, anyOf: anyOf.map((one: JsonSchema) => convert(one, side)) }
+  if (anyOf) return { ...schema, anyOf: anyOf.map((one: ContractSchema) => convert(one, side)) }
   if (!properties) return schema
-  const fields = Object.entries<JsonSchema>(properties)
+  const fields = Object.entries<ContractSchema>(properties)
   const kept = fields.filter(
     ([name, field]) =>
       field['readOnly'] !== true && !deprecatedFields.has(name) && (side === 'request' || !isStoredSecret(field)),
   )
-  const converted = kept.map(([name, field]): [string, JsonSchema] => [name, convert(field, side)])
+  const converted = kept.map(([name, field]): [string, ContractSchema] => [name, convert(field, side)])
   if (converted.length === fields.length && converted.every(([name, field]) => field === properties[name]))
     return schema
   const { title } = schema
@@ -163,7 +163,7 @@ const bodies: Readonly<Record<Exclude<ConfigurationKind, 'dataPipelines'>, objec
 }
 
 /** Returns the contract of the objects of a kind. */
-function configuredKind(kind: ConfigurationKind, side: Side): object {
+function configuredKind(kind: ConfigurationKind, side: MessageSide): object {
   if (kind !== 'dataPipelines') return configured(bodies[kind], side)
   const variants = pipelineVariants.map(({ body }) => configured(body, side) as Contract<unknown>)
   return discriminatedUnion(side === 'request' ? 'ConfiguredPipelineBody' : 'ConfiguredPipeline', variants)

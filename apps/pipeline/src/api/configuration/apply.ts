@@ -13,11 +13,12 @@ import { auditSaved, type SavedRow } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { createViolationList, saveByName } from '../save-by-name.ts'
+import { saveByName } from '../bulk-saves/save-by-name.ts'
+import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, type ObjectComparison, type SecretState } from './compare.ts'
 import { type DescribedRow, describeRows, toConfigured } from './export.ts'
 import { configuredKinds, readSecretsOf } from './kinds.ts'
-import { type Principals, readPrincipals, readStoredAccess } from './principals.ts'
+import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
 import { type NamesOfKinds, resolveNames } from './resolve-names.ts'
 import { assertNoViewCycles } from './view-cycles.ts'
 
@@ -78,7 +79,7 @@ const outdatedPlan = () =>
   })
 
 /** An object of the configuration with what saving it changes. */
-interface Change extends ObjectComparison {
+interface ObjectChange extends ObjectComparison {
   kind: ConfigurationKind
   name: string
   was: string | undefined
@@ -93,10 +94,10 @@ async function saveConfiguration(
   trx: Transaction<DB>,
   configuration: Configuration,
   input: RequestContext,
-  principals: Principals,
-): Promise<Change[]> {
+  principals: KnownPrincipals,
+): Promise<ObjectChange[]> {
   const names = await resolveNames(trx, configuration, input.caller.client)
-  const changes: Change[] = []
+  const changes: ObjectChange[] = []
   for (const kind of configurationKinds) {
     const objects = configuration[kind] ?? []
     if (objects.length === 0) continue
@@ -110,14 +111,14 @@ interface KindToSave {
   kind: ConfigurationKind
   objects: ConfiguredObject[]
   names: NamesOfKinds
-  principals: Principals
+  principals: KnownPrincipals
 }
 
 /**
  * Saves the objects of a kind. Objects that the save leaves as they were are not written: they keep their versions, and no run follows.
  * To find them, this function saves all objects, compares, and if needed undoes that and saves only the others.
  */
-async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: RequestContext): Promise<Change[]> {
+async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: RequestContext): Promise<ObjectChange[]> {
   const { kind, objects, names } = kindToSave
   const before = await readStored(trx, kindToSave, input)
   await sql`savepoint kind`.execute(trx)
@@ -202,7 +203,7 @@ function compareSaved(
   { kind, principals }: KindToSave,
   { object, saved, before, after }: SavedObject,
   { keyRing }: RequestContext,
-): Change {
+): ObjectChange {
   const toObject = (one: DescribedRow) => toConfigured(kind, one, principals, keyRing)
   const comparison = compareObjects(before && toObject(before), toObject(after))
   const secrets = compareSecrets(
@@ -226,8 +227,8 @@ function compareSaved(
   }
 }
 
-function presentChanges(changes: readonly Change[], applied: boolean): ConfigurationChanges {
-  const count = (matches: (change: Change) => boolean) => changes.filter(matches).length
+function presentChanges(changes: readonly ObjectChange[], applied: boolean): ConfigurationChanges {
+  const count = (matches: (change: ObjectChange) => boolean) => changes.filter(matches).length
   const [created, updated, unchanged] = (['CREATED', 'UPDATED', 'UNCHANGED'] as const).map((result) =>
     count((change) => change.result === result),
   ) as [number, number, number]
@@ -281,7 +282,7 @@ function describeChanges({ created, updated, unchanged, pending, missing }: Chan
 const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** Identifies the changes, whatever the ids of new objects. Given secrets count by their states. */
-const digestOf = (changes: readonly Change[]): string =>
+const digestOf = (changes: readonly ObjectChange[]): string =>
   createHash('sha256')
     .update(
       JSON.stringify(

@@ -16,7 +16,7 @@ import { sql } from 'kysely'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { configuredKinds, readSecretsOf } from './kinds.ts'
-import { offlineIdentity, readPrincipals, type Principals } from './principals.ts'
+import { offlineIdentity, readPrincipals, type KnownPrincipals } from './principals.ts'
 
 type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQuery, undefined>
 
@@ -51,10 +51,10 @@ export function exportConfiguration(input: ExportRequest): Promise<Configuration
 /** A stored row, and the resource that the API returns for it. */
 export interface DescribedRow {
   row: { uid: string; name: string }
-  resource: Resource
+  resource: PresentedResource
 }
 
-export interface Resource {
+export interface PresentedResource {
   access?: ObjectAccess
   [field: string]: unknown
 }
@@ -85,7 +85,7 @@ export async function describeRows(
   const described: DescribedRow[] = []
   for (let start = 0; start < rows.length; start += presentBatchSize) {
     const batch = rows.slice(start, start + presentBatchSize)
-    const resources: Resource[] = await present(batch, context)
+    const resources: PresentedResource[] = await present(batch, context)
     described.push(...batch.map((row, index) => ({ row, resource: resources[index]! })))
   }
   return described
@@ -99,7 +99,7 @@ const emptyValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
 export function toConfigured(
   kind: ConfigurationKind,
   { row, resource }: DescribedRow,
-  principals: Principals,
+  principals: KnownPrincipals,
   ring: KeyRing,
 ): ConfiguredObject {
   const object = pickFields(exportedKinds[kind], resource) as ConfiguredObject
@@ -112,16 +112,16 @@ export function toConfigured(
   }
 }
 
-interface JsonSchema {
-  properties?: Record<string, JsonSchema>
-  items?: JsonSchema
-  anyOf?: JsonSchema[]
-  oneOf?: JsonSchema[]
+interface FieldSchema {
+  properties?: Record<string, FieldSchema>
+  items?: FieldSchema
+  anyOf?: FieldSchema[]
+  oneOf?: FieldSchema[]
   const?: unknown
 }
 
 /** Returns the part of a value that the schema describes. An object without described fields, such as a payload, stays whole. */
-function pickFields(schema: JsonSchema, value: unknown): unknown {
+function pickFields(schema: FieldSchema, value: unknown): unknown {
   if (Array.isArray(value)) return schema.items ? value.map((item) => pickFields(schema.items!, item)) : value
   if (typeof value !== 'object' || value === null) return value
   const given = value as Record<string, unknown>

@@ -6,14 +6,14 @@ import type { RequestContext } from '../operation-context.ts'
 import { configuredKinds } from './kinds.ts'
 
 type ConfiguredAccess = NonNullable<ConfiguredObject['access']>
-type Grants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>
+type StoredGrants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>
 
 /** The users and user groups with whom objects are shared, by id and by name. */
-export type Principals = Awaited<ReturnType<typeof readPrincipals>>
+export type KnownPrincipals = Awaited<ReturnType<typeof readPrincipals>>
 
 /** Looks up the users and user groups that a configuration names, and those that stored objects are shared with. */
 export async function readPrincipals(
-  { configuration = {}, resources = [] }: { configuration?: Configuration; resources?: { access?: Grants }[] },
+  { configuration = {}, resources = [] }: { configuration?: Configuration; resources?: { access?: StoredGrants }[] },
   { identity, caller }: Pick<RequestContext, 'identity' | 'caller'>,
 ) {
   const given = Object.values(configuration).flatMap((objects) => objects.flatMap(({ access }) => access ?? []))
@@ -114,12 +114,12 @@ export function offlineIdentity(
 export async function readStoredAccess(
   configuration: Configuration,
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
-): Promise<{ access: Grants }[]> {
-  const found: { access: Grants }[] = []
+): Promise<{ access: StoredGrants }[]> {
+  const found: { access: StoredGrants }[] = []
   for (const kind of configurationKinds) {
     const names = (configuration[kind] ?? []).flatMap(({ name, was }) => [name, ...(was === undefined ? [] : [was])])
     if (names.length === 0 || !isShared(kind)) continue
-    const { rows } = await sql<{ access: Grants }>`
+    const { rows } = await sql<{ access: StoredGrants }>`
       select json_build_object('userAccess', user_access, 'userGroupAccess', user_group_access) as access
       from ${sql.table(configuredKinds[kind].named.records.kind.table)}
       where client = ${caller.client} and name = any(${names}) and (user_access <> '[]' or user_group_access <> '[]')`.execute(

@@ -7,7 +7,8 @@ import {
 } from '@sluice/contracts'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { createViolationList, findRepeatedNames, readUidsByName, type ViolationList } from '../save-by-name.ts'
+import { findRepeatedNames, readUidsByName } from '../bulk-saves/save-by-name.ts'
+import { createViolationList, type ViolationList } from '../bulk-saves/violation-list.ts'
 import { configuredKinds, type FindId } from './kinds.ts'
 
 /** The id of an object that another request deleted after the names were checked. Saving then reports that it does not exist. */
@@ -104,7 +105,7 @@ function checkNames(
 const describeMissing = (kind: ConfigurationKind, name: string): string =>
   `No ${configuredKinds[kind].named.records.kind.noun} has the name "${name}". Add it to the configuration, or correct the name.`
 
-interface Reference {
+interface NamedReference {
   kind: ConfigurationKind
   name: string
   pointer: string
@@ -112,8 +113,8 @@ interface Reference {
 
 function collectReferences(
   configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>,
-): Reference[] {
-  const found: Reference[] = []
+): NamedReference[] {
+  const found: NamedReference[] = []
   for (const kind of configurationKinds)
     for (const [index, object] of (configuration[kind] ?? []).entries())
       configuredKinds[kind].toBody(object, (target, name, pointer) => {

@@ -3,7 +3,7 @@ import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { createViolationList } from '../save-by-name.ts'
+import { createViolationList } from '../bulk-saves/violation-list.ts'
 
 interface ViewNode {
   id: number

@@ -25,7 +25,7 @@ import {
 } from './referenced-objects.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 import { sourceColumns } from './pipeline-source.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 

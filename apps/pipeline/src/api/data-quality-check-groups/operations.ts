@@ -7,7 +7,7 @@ import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
 import { groupKind, groupWriting } from './write.ts'
-import { saveManyOperation } from '../save-by-name.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const checkGroupResource = {
   operation: definePipelineOperation,

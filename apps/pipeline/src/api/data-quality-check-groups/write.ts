@@ -8,7 +8,7 @@ import { assertDeletable, listFirstNames, assertNotUsed } from '../assert-not-in
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups } from './records.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {

@@ -12,7 +12,7 @@ import { whileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
-import { saveManyOperation } from '../save-by-name.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const checkLimits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 

@@ -6,7 +6,7 @@ import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type CheckRow, dataQualityChecks } from './records.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {

@@ -7,7 +7,7 @@ import { assertSharingTargets } from '../object-access.ts'
 import { lookUpSaved, testConnection, testTarget } from './test-target.ts'
 import { destinationRecords } from './records.ts'
 import { destinationKind, destinationWriting } from './write.ts'
-import { saveManyOperation } from '../save-by-name.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const destinationResource = {
   operation: definePipelineOperation,

@@ -17,7 +17,7 @@ import {
   sealTargetSecrets,
 } from '../../destinations/push-target.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {

@@ -12,7 +12,7 @@ import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
 import { translateDatabaseError } from '../../problems/translate-errors.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 /** Whether a change of the provider would abandon the schema's tables. A schema with provider NA has none. */
 const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'

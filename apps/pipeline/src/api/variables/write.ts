@@ -7,7 +7,7 @@ import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertVariableUnused } from './assert-variable-unused.ts'
 import { type VariableRow, variableRecords } from './records.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
   async check() {},

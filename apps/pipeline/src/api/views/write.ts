@@ -15,7 +15,7 @@ import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 import { assertDeletable, assertNotUsed, listFirstNames, maxNamedUsers } from '../assert-not-in-use.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }

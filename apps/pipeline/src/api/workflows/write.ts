@@ -10,7 +10,7 @@ import { accessColumnsWithDefault, assertSharingTargets } from '../object-access
 import { type ResolvedJob, resolveJobs } from './resolve-jobs.ts'
 import { type WorkflowRow, workflowRecords } from './records.ts'
 import { readStoredSteps } from './stored-steps.ts'
-import type { NamedKind } from '../save-by-name.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, WorkflowBody> = {
   async check(body, input) {

@@ -1,7 +1,6 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
-import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'

@@ -1,6 +1,5 @@
-import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
 import { CheckResult, RunInput } from '../data-quality-result.ts'
 

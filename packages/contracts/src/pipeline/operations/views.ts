@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'

@@ -1,6 +1,5 @@
-import { bulkSignature } from '../bulk-signature.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'
 

@@ -1,10 +1,10 @@
-import type { FieldViolation, OperationSignature } from '@sluice/contracts'
+import type { OperationSignature } from '@sluice/contracts'
 import { type Operation, type OperationInput, Problem, problems } from '@sluice/http-server'
 import { auditSaved, type RecordWriter, type Records, type SavedRow, saveRow } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
-import type { DB } from '../database.ts'
-import { translateDatabaseError } from '../problems/translate-errors.ts'
-import { definePipelineOperation, type PipelineContext, type RequestContext } from './operation-context.ts'
+import type { DB } from '../../database.ts'
+import { definePipelineOperation, type PipelineContext, type RequestContext } from '../operation-context.ts'
+import { createViolationList, toViolations, type ViolationList } from './violation-list.ts'
 
 interface NamedRow {
   id: number
@@ -13,14 +13,14 @@ interface NamedRow {
   name: string
 }
 
-type Writer<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeParts'>
+type NamedWriter<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeParts'>
 
 /** A kind of object with unique names in each organisation, and what it takes to save objects by these names. */
 export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
   records: Records<Row, any, RequestContext>
-  writing: Writer<Row, Body>
+  writing: NamedWriter<Row, Body>
   /** Returns `writing` with cached look-ups, for many objects in one transaction. */
-  cached?(trx: Transaction<DB>, input: RequestContext): Writer<Row, Body>
+  cached?(trx: Transaction<DB>, input: RequestContext): NamedWriter<Row, Body>
   /** Completes the sent bodies, with stored objects if needed. Calls `collect` for each; it keeps the violations. */
   complete?(sent: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
   /** The last step of a save, for example to queue a run. Returns further fields for the response. */
@@ -29,9 +29,6 @@ export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
 
 /** Runs `work` for the object at `index` and keeps the violations that it throws. */
 type CollectViolations = (index: number, work: () => Promise<void>) => Promise<unknown>
-
-/** The maximum number of violations in a response. */
-const maxViolations = 100
 
 /**
  * Returns the operation that saves several objects in one transaction, or none. It checks each object like a request for a single
@@ -138,7 +135,7 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
     await sql`release savepoint together`.execute(trx)
     return saved
   } catch (error) {
-    if (!(error instanceof CannotSaveTogether) && !toViolation(error)) throw error
+    if (!(error instanceof CannotSaveTogether) && !toViolations(error)) throw error
     await sql`rollback to savepoint together`.execute(trx)
     return undefined
   }
@@ -218,48 +215,4 @@ export function* findRepeatedNames(bodies: readonly { name: string }[]): Generat
     if (seen.has(name)) yield [index, name]
     seen.add(name)
   }
-}
-
-export type ViolationList = ReturnType<typeof createViolationList>
-
-/** Returns a list that collects the violations of several objects, changed by `describe`, and throws them as one problem. */
-export function createViolationList(describe: (violation: FieldViolation) => FieldViolation = (one) => one) {
-  const found: FieldViolation[] = []
-  return {
-    get isFull(): boolean {
-      return found.length >= maxViolations
-    },
-
-    add(pointer: string, detail: string): void {
-      found.push({ pointer, detail })
-    },
-
-    /** Keeps the violations that `work` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
-    async collect(at: string, work: () => Promise<void>): Promise<boolean> {
-      try {
-        await work()
-        return true
-      } catch (error) {
-        const problem = toViolation(error)
-        if (!problem) throw error
-        for (const { pointer, detail } of problem.errors ?? [{ pointer: '/', detail: problem.message }])
-          found.push(describe({ pointer: pointer === '/' ? at : `${at}${pointer}`, detail }))
-        return false
-      }
-    },
-
-    throwIfAny(): void {
-      if (found.length === 0) return
-      throw new Problem(422, 'not-saved', 'None of the objects was saved.', {
-        detail: `The request has ${found.length === 1 ? '1 error' : `${found.length} errors`}: correct them and send it again. The first error: ${found[0]!.detail}`,
-        errors: found.slice(0, maxViolations),
-      })
-    },
-  }
-}
-
-/** Returns the problem of an error that a caller can correct; undefined for any other error. */
-function toViolation(error: unknown): Problem | undefined {
-  const problem = error instanceof Problem ? error : translateDatabaseError(error)
-  return problem && problem.status < 500 ? problem : undefined
 }
