@@ -1,6 +1,7 @@
 import type { ConfiguredObject } from '@sluice/contracts'
 import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
-import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { tokensOf } from '@sluice/warehouses/sql-text/sql-tokens'
+import { type TablePlace, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
@@ -11,7 +12,7 @@ interface ViewNode {
   schema: string
   view: string
   query: string | null
-  sources: { schema: string; name: string }[]
+  sources: TablePlace[]
 }
 
 /**
@@ -64,14 +65,21 @@ async function readViews(trx: Transaction<DB>, client: string, names: readonly s
 /** Calls and operators in which FROM precedes a value and not a table. */
 const fromWithoutTable = /\b(extract|trim|substring|overlay)\s*\([^()]*\)|\bdistinct\s+from\b/g
 
-function listReads({ query, schema, sources }: ViewNode, relations: { schema: string; name: string }[]) {
+/** Comparisons of the names in a query with the views of a client. A search that needs more is left out. */
+const maxComparisons = 2_000_000
+
+/** Returns the views that a view reads. Returns none for a query that is too long to search or cannot be parsed: its run reports errors. */
+function listReads({ query, schema, sources }: ViewNode, views: readonly TablePlace[]): TablePlace[] {
   if (query === null) return sources
   // Names in the warehouse have no capital letters.
   const text = query.toLowerCase().replaceAll(fromWithoutTable, ' ')
+  const words = tokensOf(text).map((token) => token.text)
+  const named = new Set(words)
+  const relations = views.filter(({ name }) => named.has(name))
+  if (words.length * relations.length > maxComparisons) return []
   try {
     return resolveNames(text, { schemas: [schema], relations, address: ({ name }) => name }).reads
   } catch (error) {
-    // The run of the view reports the error.
     if (error instanceof WarehouseProblem) return []
     throw error
   }

@@ -258,11 +258,13 @@ const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
   },
 
   async writeParts(trx: Transaction<DB>, row, _body, current, { queue, caller }) {
-    if (current && current.pending === null && isSameDefinition(current, row)) return {}
-    if (current) {
+    const isUnchanged = current !== undefined && isSameDefinition(current, row)
+    if (isUnchanged && current.pending === null) return {}
+    if (current && !isUnchanged) {
       await assertNotRunning(trx, current)
       await renameSource(trx, row.client, await findViewPlace(trx, current), await findViewPlace(trx, row))
-    } else await storePendingReason(trx, row.id, 'The view is saved. A run creates it in the warehouse.')
+    }
+    if (!current) await storePendingReason(trx, row.id, 'The view is saved. A run creates it in the warehouse.')
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
     const { run } = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
     return { run: run.uid }
