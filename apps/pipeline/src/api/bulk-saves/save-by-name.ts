@@ -4,7 +4,7 @@ import { auditSaved, type RecordWriter, type Records, type SavedRow, saveRow } f
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { definePipelineOperation, type PipelineContext, type RequestContext } from '../operation-context.ts'
-import { createViolationList, toViolations, type ViolationList } from './violation-list.ts'
+import { createViolationList, firstViolation, toViolations, type ViolationList } from './violation-list.ts'
 
 interface NamedRow {
   id: number
@@ -66,6 +66,21 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
         })),
       }
     })
+  })
+}
+
+/** Saves a list of objects by name, or none, and returns the rows in their order. Throws the first problem, with the index in its pointers. */
+export async function saveList<Row extends NamedRow, Body extends { name: string }>(
+  kind: NamedKind<Row, Body>,
+  { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
+): Promise<Row[]> {
+  const at = (index: number) => `/${index}`
+  for (const [index, body] of bodies.entries())
+    await firstViolation.collect(at(index), async () => kind.writing.check(body, input))
+  return input.write(async (trx) => {
+    const saved = await saveByName(trx, kind, bodies, input, { at, violations: firstViolation })
+    for (const one of saved) auditSaved(one, input.request)
+    return saved.map(({ after }) => after)
   })
 }
 

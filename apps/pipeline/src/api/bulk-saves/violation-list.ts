@@ -1,14 +1,23 @@
 import type { FieldViolation } from '@sluice/contracts'
-import { Problem } from '@sluice/http-server'
+import { Problem, problems } from '@sluice/http-server'
 import { translateDatabaseError } from '../../problems/translate-errors.ts'
 
 /** The maximum number of violations in a response. */
 const maxViolations = 100
 
-export type ViolationList = ReturnType<typeof createViolationList>
+/** Receives the violations of several objects. */
+export interface ViolationList {
+  readonly isFull: boolean
+  add(pointer: string, detail: string): void
+  /** Takes the violations that `work` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
+  collect(at: string, work: () => Promise<void>): Promise<boolean>
+  throwIfAny(): void
+}
 
 /** Returns a list that collects the violations of several objects, changed by `describe`, and throws them as one problem. */
-export function createViolationList(describe: (violation: FieldViolation) => FieldViolation = (one) => one) {
+export function createViolationList(
+  describe: (violation: FieldViolation) => FieldViolation = (one) => one,
+): ViolationList {
   const found: FieldViolation[] = []
   return {
     get isFull(): boolean {
@@ -19,7 +28,6 @@ export function createViolationList(describe: (violation: FieldViolation) => Fie
       found.push({ pointer, detail })
     },
 
-    /** Keeps the violations that `work` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
     async collect(at: string, work: () => Promise<void>): Promise<boolean> {
       try {
         await work()
@@ -27,8 +35,7 @@ export function createViolationList(describe: (violation: FieldViolation) => Fie
       } catch (error) {
         const problem = toViolations(error)
         if (!problem) throw error
-        for (const { pointer, detail } of problem.errors ?? [{ pointer: '/', detail: problem.message }])
-          found.push(describe({ pointer: pointer === '/' ? at : `${at}${pointer}`, detail }))
+        found.push(...violationsAt(at, problem).map(describe))
         return false
       }
     },
@@ -48,3 +55,33 @@ export function toViolations(error: unknown): Problem | undefined {
   const problem = error instanceof Problem ? error : translateDatabaseError(error)
   return problem && problem.status < 500 ? problem : undefined
 }
+
+/** A list that throws the first violation with its own status. */
+export const firstViolation: ViolationList = {
+  isFull: false,
+
+  add(pointer, detail) {
+    throw problems.refused(pointer, detail)
+  },
+
+  async collect(at, work) {
+    try {
+      await work()
+      return true
+    } catch (error) {
+      const problem = toViolations(error)
+      if (!problem) throw error
+      const { status, code, title, message: detail, headers } = problem
+      throw new Problem(status, code, title, { detail, errors: violationsAt(at, problem), headers, cause: error })
+    }
+  },
+
+  throwIfAny() {},
+}
+
+/** Returns the violations of a problem, with `at` before their pointers. */
+const violationsAt = (at: string, { errors, message }: Problem): FieldViolation[] =>
+  (errors ?? [{ pointer: '/', detail: message }]).map(({ pointer, detail }) => ({
+    pointer: pointer === '/' ? at : `${at}${pointer}`,
+    detail,
+  }))
