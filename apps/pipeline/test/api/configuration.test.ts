@@ -188,6 +188,23 @@ describe('a configuration with an error', () => {
     ])
   })
 
+  it('finds users and groups of the own organisation only, by exactly their names', async () => {
+    await renew()
+    const elsewhere = (await service.identity.client()).id
+    const [own, foreign] = await Promise.all(
+      [client, elsewhere].map((id) => service.identity.person(id, [...everyManageRole])),
+    )
+    const code = randomBytes(6).toString('hex')
+    await service.identity.namedGroup(elsewhere, code, [])
+    const usernames = [own!.username, foreign!.username, own!.username.toUpperCase()]
+    const access = { userAccess: usernames.map((username) => ({ username })), userGroupAccess: [{ code }] }
+    expect((await errorsOf({ schemas: [schema('A', { access })] })).map(([pointer]) => pointer)).toEqual([
+      '/schemas/0/access/userAccess/1/username',
+      '/schemas/0/access/userAccess/2/username',
+      '/schemas/0/access/userGroupAccess/0/code',
+    ])
+  })
+
   it('names objects, not ids, in the violations of references', async () => {
     await renew()
     await apply({ schemas: [schema('Health', { access: { publicAccess: 'READ' } })] })
@@ -328,7 +345,7 @@ describe('views of a configuration', () => {
       ],
     }
     const applied = await apply(configuration)
-    expect(applied).toMatchObject({ pending: 4, message: expect.stringContaining('4 views wait for a run') })
+    expect(applied).toMatchObject({ pending: 4, message: expect.stringContaining('4 views wait for their runs') })
     const id = (name: string) => applied.changes.find((one: any) => one.name === name).id as string
     expect((await owner.get(`/views/${id('First')}`).expect(200)).body.status).toMatchObject({
       lastRunStatus: 'QUEUED',
@@ -487,6 +504,23 @@ describe('applying', () => {
     })
     expect(await plan(checks(150))).toMatchObject({ created: 150 })
     expect((await post('plan', checks(500)).expect(413)).body.detail).toContain('4194304')
+  })
+
+  it('of one organisation waits for its own requests only, and is refused if too many of them wait', async () => {
+    await renew()
+    const other = service.as(await service.identity.person((await service.identity.client()).id, [...everyManageRole]))
+    const configuration = { schemas: [schema('Health')], dataPipelines: [pipeline('P')] }
+    const sent = Array.from({ length: 40 }, () =>
+      post('plan', configuration).then(({ status, body }) => [status, body.code]),
+    )
+    const theirs = other
+      .post('/configuration/plan')
+      .send(configuration)
+      .then(({ status }) => status)
+    expect(await theirs).toBe(200)
+    const outcomes = (await Promise.all(sent)).map(String)
+    expect(new Set(outcomes)).toEqual(new Set(['200,', '503,busy']))
+    expect(outcomes.filter((one) => one === '200,').length).toBeGreaterThanOrEqual(20)
   })
 
   it('saves a thousand objects, and plans them again without a change', async () => {

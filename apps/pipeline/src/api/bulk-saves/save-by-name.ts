@@ -51,8 +51,10 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
     violations.throwIfAny()
     for (const [index, repeated] of findRepeatedNames(bodies))
       violations.add(`${at(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
-    for (const [index, body] of bodies.entries())
+    for (const [index, body] of bodies.entries()) {
       await violations.collect(at(index), async () => kind.writing.check(body, input))
+      if (violations.isFull) break
+    }
     violations.throwIfAny()
     return input.write(async (trx) => {
       const saved = await saveByName(trx, kind, bodies, input, { at, violations })

@@ -183,8 +183,10 @@ async function saveObjects(
     bodies.push({ ...body, ...(access && { access: principals.resolveAccess(access, missing) }) })
   }
   violations.throwIfAny()
-  for (const [place, body] of bodies.entries())
+  for (const [place, body] of bodies.entries()) {
     await violations.collect(at(place), async () => named.writing.check(body, input))
+    if (violations.isFull) break
+  }
   violations.throwIfAny()
   const formerName = (place: number) => objects[indexes[place]!]!.was
   return saveByName(trx, named, bodies, input, { at, violations, formerName }) as Promise<
@@ -271,10 +273,11 @@ interface ChangeCounts {
 function describeChanges({ created, updated, unchanged, pending, missing }: ChangeCounts, applied: boolean): string {
   const verb = applied ? '' : 'to be '
   const counts = `${created} ${verb}created, ${updated} ${verb}updated, ${unchanged} unchanged.`
+  const need = applied ? ['waits for its run', 'wait for their runs'] : ['needs a run', 'need runs']
   const sentences = [
     created + updated === 0 ? 'No changes.' : counts,
-    pending > 0 && `${formatCount(pending, 'view')} ${applied ? 'wait for a run' : 'need a run'} in the warehouse.`,
-    missing > 0 && `${formatCount(missing, 'object')} lack a secret: see \`redacted\`.`,
+    pending > 0 && `${formatCount(pending, 'view')} ${pending === 1 ? need[0] : need[1]} in the warehouse.`,
+    missing > 0 && `${formatCount(missing, 'object')} ${missing === 1 ? 'lacks' : 'lack'} a secret: see \`redacted\`.`,
   ]
   return sentences.filter(Boolean).join(' ')
 }

@@ -31,12 +31,13 @@ export async function resolveNames(trx: Transaction<DB>, configuration: Configur
     stored.set(kind, await readUidsByName(trx, tableOf(kind), client, wanted))
   }
   for (const kind of configurationKinds) checkNames(kind, configuration[kind] ?? [], stored.get(kind)!, violations)
+  const given = new Map(configurationKinds.map((kind) => [kind, indexNames(configuration[kind] ?? [])]))
   for (const { kind, name, pointer } of referenced) {
-    const objects = configuration[kind] ?? []
-    if (objects.some((object) => object.name === name)) continue
-    const renamed = objects.find(({ was }) => was === name)
-    if (renamed)
-      violations.add(pointer, `"${name}" is renamed to "${renamed.name}" by this configuration. Use the new name.`)
+    const { names, renamed } = given.get(kind)!
+    if (names.has(name)) continue
+    const newName = renamed.get(name)
+    if (newName !== undefined)
+      violations.add(pointer, `"${name}" is renamed to "${newName}" by this configuration. Use the new name.`)
     else if (!stored.get(kind)!.has(name)) violations.add(pointer, describeMissing(kind, name))
     if (violations.isFull) break
   }
@@ -74,6 +75,12 @@ export async function resolveNames(trx: Transaction<DB>, configuration: Configur
     },
   }
 }
+
+/** Returns the names of objects, and the new names of renamed ones by their former names. */
+const indexNames = (objects: readonly ConfiguredObject[]) => ({
+  names: new Set(objects.map(({ name }) => name)),
+  renamed: new Map(objects.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))),
+})
 
 const tableOf = (kind: ConfigurationKind) => configuredKinds[kind].named.records.kind.table
 
