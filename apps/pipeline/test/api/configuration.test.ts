@@ -4,6 +4,7 @@ import pg from 'pg'
 import { sql } from 'kysely'
 import { freePort } from '@sluice/testing/free-port'
 import { until } from '@sluice/testing/wait-until'
+import { readVariables } from '../../src/variables/variables.ts'
 import { startProgram, ready } from '../start-program.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
@@ -256,7 +257,11 @@ describe('secrets', () => {
     expect(first).toMatchObject({ created: 3, missing: 2, message: expect.stringContaining('2 objects lack a secret') })
     expect(states(first, 'TOKEN')).toEqual([{ pointer: '/value', state: 'MISSING' }])
     expect(await plan(redacted)).toMatchObject({ updated: 0, missing: 2 })
+    const readToken = async () =>
+      (await readVariables(service.stack.db, client, service.config.SECRET_KEYS)).get('TOKEN')
+    expect(await readToken()).toBeUndefined()
     await apply({ variables: [{ name: 'TOKEN', secured: true, value: 'given later' }] })
+    expect(await readToken()).toBe('given later')
     expect(await plan(redacted)).toMatchObject({ updated: 0, missing: 1 })
     expect((await exported()).variables).toMatchObject([{ name: 'TOKEN', redacted: ['/value'] }])
   })

@@ -156,7 +156,7 @@ describe('a secret', () => {
     expect(await ran('/data-pipelines', uid)).toMatchObject({
       status: 'FAILED',
       errorCode: 'VARIABLE_UNKNOWN',
-      message: 'The variable ${NOBODY} does not exist. Create it, or correct its name.',
+      message: 'The variable ${NOBODY} does not exist or has no value. Create it, set its value, or correct its name.',
     })
   })
 
