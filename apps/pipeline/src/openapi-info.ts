@@ -45,6 +45,10 @@ const resourceNouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
+  configuration: {
+    name: 'Configuration',
+    description: 'All objects of an organisation as one document, with names instead of ids.',
+  },
   runs: { name: 'Runs', description: 'The runs of all objects, as a list and as a stream of changes.' },
   schedules: { name: 'Schedules', description: 'Planned runs, and schedules in words.' },
   deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },
