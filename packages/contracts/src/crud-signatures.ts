@@ -1,4 +1,4 @@
-import { type TProperties, Type } from 'typebox'
+import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { AccessBody } from './object-access.ts'
 import { type Contract, defineContract, listOf, noUnknownFields } from './contract.ts'
 import { SingleLineText, Uid } from './field-types.ts'
@@ -123,10 +123,6 @@ interface SavedObject {
   id: string
   name: string
   result: 'CREATED' | 'UPDATED'
-  /** Only in the response for data pipelines. */
-  type?: string
-  /** Only in the response for views: whether a run still has to create or change the view in the warehouse. */
-  pending?: boolean
 }
 
 interface BulkResource<Plural extends string, Path extends string, B> {
@@ -141,9 +137,9 @@ interface BulkResource<Plural extends string, Path extends string, B> {
  * Returns the operation that saves several objects of a kind by name. Body and response have one list, called `plural`. `more`
  * are further fields of each object in the response, and `note` is added to the description.
  */
-export function bulkSignature<const Plural extends string, const Path extends string, B>(
+export function bulkSignature<const Plural extends string, const Path extends string, B, More extends TProperties = {}>(
   { noun, plural, path, manage, body }: BulkResource<Plural, Path, B>,
-  { more = {}, note = '' }: { more?: TProperties; note?: string } = {},
+  { more = {} as More, note = '' }: { more?: More; note?: string } = {},
 ) {
   const title = plural[0]!.toUpperCase() + plural.slice(1)
   const saved = Type.Object({ ...savedFields, ...more }, { ...noUnknownFields, title: `Saved${title.slice(0, -1)}` })
@@ -164,7 +160,7 @@ export function bulkSignature<const Plural extends string, const Path extends st
       path: `${path}/bulk` as const,
       guard: manage,
       body: listIn(`${title}Body`, body, 1) as Contract<Record<Plural, B[]>>,
-      response: listIn(`Saved${title}`, saved, 0) as Contract<Record<Plural, SavedObject[]>>,
+      response: listIn(`Saved${title}`, saved, 0) as Contract<Record<Plural, (SavedObject & Static<TObject<More>>)[]>>,
     }),
   }
 }

@@ -120,7 +120,7 @@ const deprecatedFields = new Set(['warehouseAViewName'])
  */
 function configured(body: object, side: MessageSide): ContractSchema {
   const { title, ...schema } = convert(body as ContractSchema, side)
-  const name = `Configured${String(title).replace(/Body$/, '')}`
+  const name = `Configured${String(title).replace(/Body(OfConfiguration|OfExport)?$/, '')}`
   const own = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
   return {
     ...schema,

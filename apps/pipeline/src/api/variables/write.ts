@@ -59,11 +59,8 @@ function variableColumns(
 }
 
 /** A value that becomes secured keeps no time, because it was stored in plain text before. */
-const variableTimes = (
-  { value }: VariableBody,
-  sealed: string | null,
-  current: VariableRow | undefined,
-): SecretTimes => mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
+const variableTimes = ({ value }: VariableBody, sealed: string | null, current: VariableRow | undefined): SecretTimes =>
+  mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
 function storedValue(
   current: VariableRow | undefined,
