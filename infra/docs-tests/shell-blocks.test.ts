@@ -41,6 +41,7 @@ const pages = [
   'docs/sharing.md',
   'docs/exports.md',
   'docs/queries.md',
+  'docs/connect.md',
   'docs/configuration.md',
   'docs/undo.md',
   'docs/sso-for-applications.md',

@@ -15,6 +15,8 @@ const schemasNoun = {
 const resourceNouns: ServiceInfo['nouns'] = {
   schemas: schemasNoun,
   tables: schemasNoun,
+  catalogue: schemasNoun,
+  queries: { name: 'Queries', description: 'SQL on all loaded data, its plans, and the result as rows or as a file.' },
   views: { name: 'Views', description: 'Saved queries in the warehouse. A materialised view also stores its rows.' },
   settings: {
     name: 'Settings',

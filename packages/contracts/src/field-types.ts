@@ -214,8 +214,8 @@ const SecretStatus = Type.Object(
 export type SecretStatus = Static<typeof SecretStatus>
 
 /** The response field `secretStatus` beside the secrets with these names, which the response omits. */
-export const secretStatusField = (names: readonly string[]) =>
-  Type.Object(Object.fromEntries(names.map((name) => [name, SecretStatus])), {
+export const secretStatusField = <Name extends string>(names: readonly Name[]) =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, SecretStatus])) as Record<Name, typeof SecretStatus>, {
     additionalProperties: false,
     description: 'Which secrets are stored.',
   })

@@ -37,10 +37,11 @@ export interface ColumnNameMatch {
   tables: number
 }
 
-/** Combines matches of one name, and returns the first `limit` names. */
+/** Combines matches of one name, with the first table by schema and name, and returns the first `limit` names. */
 export function combineMatches(matches: readonly ColumnNameMatch[], limit: number): ColumnNameMatch[] {
   const byColumn = new Map<string, ColumnNameMatch>()
-  for (const match of matches) {
+  const placeKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
+  for (const match of matches.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))) {
     const known = byColumn.get(match.column)
     if (!known) byColumn.set(match.column, { ...match })
     else known.tables += match.tables

@@ -25,18 +25,17 @@ export function mergeSecretTimes(
  * Presents which of the secrets with these names are stored. Only rows of older versions, which have no times, are unsealed. Secrets
  * that cannot be unsealed, because their key is missing, count as not set.
  */
-export function presentSecretStatus(
-  names: readonly string[],
+export function presentSecretStatus<Name extends string>(
+  names: readonly Name[],
   times: SecretTimes | null,
   unseal: () => SecretValues,
-): Record<string, SecretStatus> {
+): Record<Name, SecretStatus> {
   const stored = times ?? unsealedNames(unseal)
-  return Object.fromEntries(
-    names.map((name) => {
-      const changedAt = stored[name]
-      return [name, { set: Object.hasOwn(stored, name), ...(changedAt && { changedAt }) }]
-    }),
-  )
+  const statuses = names.map((name): [Name, SecretStatus] => {
+    const changedAt = stored[name]
+    return [name, { set: Object.hasOwn(stored, name), ...(changedAt && { changedAt }) }]
+  })
+  return Object.fromEntries(statuses) as Record<Name, SecretStatus>
 }
 
 function unsealedNames(unseal: () => SecretValues): SecretTimes {

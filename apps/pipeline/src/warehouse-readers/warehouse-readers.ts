@@ -50,8 +50,8 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
   const { db, places, logger } = parts
   /** Whether each client may read, as of the last look-up. */
   const active = new Map<string, boolean>()
-  /** False once a round found no logins of this installation, and nothing was stored since. */
-  let mayHaveLogins = true
+  /** The warehouses in which the last round found no login of this installation. */
+  const withoutLogins = new Set<WarehouseKind>()
 
   async function apply(id: number, password?: string): Promise<void> {
     await db.transaction().execute(async (trx) => {
@@ -92,7 +92,7 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
 
   async function syncPlace(kind: WarehouseKind, { server }: ReaderPlace, signal: AbortSignal): Promise<number> {
     const observed = new Map((await server.observe()).map((state) => [state.login, state]))
-    // Read after the logins: a login without a row belongs to a reader that was deleted.
+    // Read after the logins: a login without a row belongs to a deleted reader.
     const readers = (await listReaders(db)).filter((reader) => reader.provider_schema === kind)
     await recordUse(
       db,
@@ -117,7 +117,7 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     const own = [...observed.keys()].filter((login) => keys.has(keyOfReader(login)))
     const left = own.filter((login) => !stored.has(login))
     await drop(left.map((login) => ({ provider_schema: kind, login })))
-    mayHaveLogins ||= own.length > 0
+    if (own.length === 0) withoutLogins.add(kind)
     return changed + left.length
   }
 
@@ -143,15 +143,20 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     applyNetworks,
     async sync(signal) {
       const readers = await listReaders(db)
-      if (readers.length === 0 && !mayHaveLogins) return 0
-      mayHaveLogins = readers.length > 0
       // While the identity service is down, the last known state stays.
       await findActiveClients([...new Set(readers.map(({ client }) => client))]).catch((error: unknown) =>
         logger.warn({ err: error }, 'the organisations of warehouse readers could not be checked'),
       )
       let changed = 0
-      for (const [kind, place] of places) changed += await syncPlace(kind, place, signal)
-      await applyNetworks()
+      const failures: unknown[] = []
+      for (const [kind, place] of places) {
+        if (readers.some((reader) => reader.provider_schema === kind)) withoutLogins.delete(kind)
+        if (withoutLogins.has(kind)) continue
+        const synced = syncPlace(kind, place, signal).then((count) => (changed += count))
+        await synced.catch((error: unknown) => failures.push(error))
+      }
+      if (readers.length > 0 || changed > 0) await applyNetworks()
+      if (failures.length > 0) throw failures[0]
       return changed
     },
   }

@@ -173,7 +173,11 @@ describe('the descriptions of a table', () => {
     expect(body.errors[0].detail).toContain('at most 100000 are allowed')
     const { body: table } = await owner.get(pathOf(at)).expect(200)
     expect(columnsOf(table)['c99']).toBeUndefined()
-    await owner.put(`/schemas/${at.schema}/tables/nowhere/descriptions`).send({}).expect(404)
+    for (const name of ['nowhere', '\0', "'; --"])
+      await owner
+        .put(`/schemas/${at.schema}/tables/${encodeURIComponent(name)}/descriptions`)
+        .send({})
+        .expect(404)
   })
 
   it('are all kept when two requests describe different columns at the same time', async () => {

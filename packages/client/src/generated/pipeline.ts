@@ -848,25 +848,25 @@ export interface ColumnDescriptionBody {
 }
 
 export interface Configuration {
-  schemas?: ConfiguredSchemaBodyOfExport[]
-  variables?: ConfiguredVariableBodyOfExport[]
-  dataQualityChecks?: ConfiguredDataQualityCheckBodyOfExport[]
-  dataQualityCheckGroups?: ConfiguredDataQualityCheckGroupBodyOfExport[]
+  schemas?: ConfiguredSchema[]
+  variables?: ConfiguredVariable[]
+  dataQualityChecks?: ConfiguredDataQualityCheck[]
+  dataQualityCheckGroups?: ConfiguredDataQualityCheckGroup[]
   dataPipelines?: ConfiguredPipeline[]
-  views?: ConfiguredViewBodyOfExport[]
-  destinations?: ConfiguredDestinationBodyOfExport[]
-  workflows?: ConfiguredWorkflowBodyOfExport[]
+  views?: ConfiguredView[]
+  destinations?: ConfiguredDestination[]
+  workflows?: ConfiguredWorkflow[]
 }
 
 export interface ConfigurationBody {
-  schemas?: ConfiguredSchemaBodyOfConfigurationBody[]
-  variables?: ConfiguredVariableBodyOfConfigurationBody[]
-  dataQualityChecks?: ConfiguredDataQualityCheckBodyOfConfigurationBody[]
-  dataQualityCheckGroups?: ConfiguredDataQualityCheckGroupBodyOfConfigurationBody[]
+  schemas?: ConfiguredSchemaBody[]
+  variables?: ConfiguredVariableBody[]
+  dataQualityChecks?: ConfiguredDataQualityCheckBody[]
+  dataQualityCheckGroups?: ConfiguredDataQualityCheckGroupBody[]
   dataPipelines?: ConfiguredPipelineBody[]
-  views?: ConfiguredViewBodyOfConfigurationBody[]
-  destinations?: ConfiguredDestinationBodyOfConfigurationBody[]
-  workflows?: ConfiguredWorkflowBodyOfConfigurationBody[]
+  views?: ConfiguredViewBody[]
+  destinations?: ConfiguredDestinationBody[]
+  workflows?: ConfiguredWorkflowBody[]
 }
 
 export interface ConfigurationChange {
@@ -908,17 +908,7 @@ export interface ConfiguredAccess {
   userGroupAccess?: ConfiguredGroupAccess[]
 }
 
-export interface ConfiguredCloudBlobStoragePipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "CLOUD_BLOB_STORAGE"
-  blobStoreSource: BlobStoreSourceBodyOfConfiguration
-  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
-  key: string
-  /** The delimiter of delimited text. Ignored for other formats. */
-  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
-  csvOptions?: CsvOptionsOfConfiguration
-}
-
-export interface ConfiguredCloudBlobStoragePipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredCloudBlobStoragePipeline extends ConfiguredPipelineFields {
   type: "CLOUD_BLOB_STORAGE"
   blobStoreSource: BlobStoreSourceBodyOfExport
   /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
@@ -928,17 +918,42 @@ export interface ConfiguredCloudBlobStoragePipelineBodyOfExport extends Configur
   csvOptions?: CsvOptionsOfExport
 }
 
-export interface ConfiguredCsvUploadPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "CSV_UPLOAD"
+export interface ConfiguredCloudBlobStoragePipelineBody extends ConfiguredPipelineBodyFields {
+  type: "CLOUD_BLOB_STORAGE"
+  blobStoreSource: BlobStoreSourceBodyOfConfiguration
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
   csvOptions?: CsvOptionsOfConfiguration
 }
 
-export interface ConfiguredCsvUploadPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredCsvUploadPipeline extends ConfiguredPipelineFields {
   type: "CSV_UPLOAD"
   csvOptions?: CsvOptionsOfExport
 }
 
-export interface ConfiguredDataQualityCheckBodyOfConfigurationBody {
+export interface ConfiguredCsvUploadPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "CSV_UPLOAD"
+  csvOptions?: CsvOptionsOfConfiguration
+}
+
+export interface ConfiguredDataQualityCheck {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  code: string
+  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
+  query: string
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredDataQualityCheckBody {
   name: string
   translations?: LabelledTranslation[]
   shortName: string
@@ -955,22 +970,20 @@ export interface ConfiguredDataQualityCheckBodyOfConfigurationBody {
   redacted?: string[]
 }
 
-export interface ConfiguredDataQualityCheckBodyOfExport {
+export interface ConfiguredDataQualityCheckGroup {
   name: string
   translations?: LabelledTranslation[]
   shortName: string
   labels?: LabelBody[]
   description?: string
-  code: string
-  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
-  query: string
+  dataQualityChecks?: NameReference[]
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
   /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
   redacted?: string[]
 }
 
-export interface ConfiguredDataQualityCheckGroupBodyOfConfigurationBody {
+export interface ConfiguredDataQualityCheckGroupBody {
   name: string
   translations?: LabelledTranslation[]
   shortName: string
@@ -985,20 +998,30 @@ export interface ConfiguredDataQualityCheckGroupBodyOfConfigurationBody {
   redacted?: string[]
 }
 
-export interface ConfiguredDataQualityCheckGroupBodyOfExport {
+export interface ConfiguredDestination {
   name: string
-  translations?: LabelledTranslation[]
-  shortName: string
-  labels?: LabelBody[]
+  translations?: Translation[]
   description?: string
-  dataQualityChecks?: NameReference[]
+  importOptions?: ImportOptions
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  type?: "SOURCE_SYSTEM_C"
+  viewSource: NameReference
+  apiTarget?: ApiTargetBodyOfExport
+  apiTokenTarget?: ApiTokenTargetBodyOfExport
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
   /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
   redacted?: string[]
 }
 
-export interface ConfiguredDestinationBodyOfConfigurationBody {
+export interface ConfiguredDestinationBody {
   name: string
   translations?: Translation[]
   description?: string
@@ -1023,45 +1046,7 @@ export interface ConfiguredDestinationBodyOfConfigurationBody {
   redacted?: string[]
 }
 
-export interface ConfiguredDestinationBodyOfExport {
-  name: string
-  translations?: Translation[]
-  description?: string
-  importOptions?: ImportOptions
-  disabled: boolean
-  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
-  cronExpression?: string
-  /** Minutes between two continuous updates. */
-  continuousUpdateInterval?: number
-  /** Hours between two full refreshes of a continuously updated object. */
-  fullRefreshInterval?: number
-  continuouslyUpdated?: boolean
-  type?: "SOURCE_SYSTEM_C"
-  viewSource: NameReference
-  apiTarget?: ApiTargetBodyOfExport
-  apiTokenTarget?: ApiTokenTargetBodyOfExport
-  /** Absent fields keep their stored values. */
-  access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
-  redacted?: string[]
-}
-
-export interface ConfiguredFhirPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "FHIR"
-  apiSource: ClinicalApiSourceBodyOfConfiguration
-  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
-  method?: "SEARCH" | "BULK_EXPORT"
-  /** Each becomes a table. */
-  resourceTypes: string[]
-  /** Query parameters that limit the loaded resources, without the question mark. */
-  search?: string
-  /** For an export: only the members of this group. */
-  group?: string
-  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
-  views?: ViewDefinitionOfConfiguration[]
-}
-
-export interface ConfiguredFhirPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredFhirPipeline extends ConfiguredPipelineFields {
   type: "FHIR"
   apiSource: ClinicalApiSourceBodyOfExport
   /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
@@ -1076,16 +1061,31 @@ export interface ConfiguredFhirPipelineBodyOfExport extends ConfiguredPipelineFi
   views?: ViewDefinitionOfExport[]
 }
 
-export interface ConfiguredFunctionPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
+export interface ConfiguredFhirPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "FHIR"
+  apiSource: ClinicalApiSourceBodyOfConfiguration
+  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
+  method?: "SEARCH" | "BULK_EXPORT"
+  /** Each becomes a table. */
+  resourceTypes: string[]
+  /** Query parameters that limit the loaded resources, without the question mark. */
+  search?: string
+  /** For an export: only the members of this group. */
+  group?: string
+  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
+  views?: ViewDefinitionOfConfiguration[]
+}
+
+export interface ConfiguredFunctionPipeline extends ConfiguredPipelineFields {
   type: "FUNCTION"
-  functionSource: FunctionPlaceBodyOfConfiguration
+  functionSource: FunctionPlaceBodyOfExport
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
 }
 
-export interface ConfiguredFunctionPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredFunctionPipelineBody extends ConfiguredPipelineBodyFields {
   type: "FUNCTION"
-  functionSource: FunctionPlaceBodyOfExport
+  functionSource: FunctionPlaceBodyOfConfiguration
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
 }
@@ -1101,17 +1101,7 @@ export interface ConfiguredJob {
   object: NameReference
 }
 
-export interface ConfiguredObjectStorageBucketPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "OBJECT_STORAGE_BUCKET"
-  objectStoreSource: ObjectStoreSourceBodyOfConfiguration
-  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
-  key: string
-  /** The delimiter of delimited text. Ignored for other formats. */
-  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
-  csvOptions?: CsvOptionsOfConfiguration
-}
-
-export interface ConfiguredObjectStorageBucketPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredObjectStorageBucketPipeline extends ConfiguredPipelineFields {
   type: "OBJECT_STORAGE_BUCKET"
   objectStoreSource: ObjectStoreSourceBodyOfExport
   /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
@@ -1121,18 +1111,17 @@ export interface ConfiguredObjectStorageBucketPipelineBodyOfExport extends Confi
   csvOptions?: CsvOptionsOfExport
 }
 
-export interface ConfiguredOnlineSpreadsheetPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "ONLINE_SPREADSHEET"
-  spreadsheetSource: SpreadsheetSourceBodyOfConfiguration
-  /** The name of the sheet. Default: the first sheet. */
-  sheet?: string
-  /** The range of cells to load. Default: all cells. */
-  range?: string
-  /** Whether the first row contains the column names. Default: true. */
-  headerRow?: boolean
+export interface ConfiguredObjectStorageBucketPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "OBJECT_STORAGE_BUCKET"
+  objectStoreSource: ObjectStoreSourceBodyOfConfiguration
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptionsOfConfiguration
 }
 
-export interface ConfiguredOnlineSpreadsheetPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredOnlineSpreadsheetPipeline extends ConfiguredPipelineFields {
   type: "ONLINE_SPREADSHEET"
   spreadsheetSource: SpreadsheetSourceBodyOfExport
   /** The name of the sheet. Default: the first sheet. */
@@ -1143,61 +1132,72 @@ export interface ConfiguredOnlineSpreadsheetPipelineBodyOfExport extends Configu
   headerRow?: boolean
 }
 
-export interface ConfiguredParquetUploadPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
+export interface ConfiguredOnlineSpreadsheetPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "ONLINE_SPREADSHEET"
+  spreadsheetSource: SpreadsheetSourceBodyOfConfiguration
+  /** The name of the sheet. Default: the first sheet. */
+  sheet?: string
+  /** The range of cells to load. Default: all cells. */
+  range?: string
+  /** Whether the first row contains the column names. Default: true. */
+  headerRow?: boolean
+}
+
+export interface ConfiguredParquetUploadPipeline extends ConfiguredPipelineFields {
   type: "PARQUET_UPLOAD"
 }
 
-export interface ConfiguredParquetUploadPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredParquetUploadPipelineBody extends ConfiguredPipelineBodyFields {
   type: "PARQUET_UPLOAD"
 }
 
 export type ConfiguredPipeline =
-  | ConfiguredCloudBlobStoragePipelineBodyOfExport
-  | ConfiguredSourceSystemAPipelineBodyOfExport
-  | ConfiguredSourceSystemBPipelineBodyOfExport
-  | ConfiguredCsvUploadPipelineBodyOfExport
-  | ConfiguredSourceSystemCPipelineBodyOfExport
-  | ConfiguredFunctionPipelineBodyOfExport
-  | ConfiguredFhirPipelineBodyOfExport
-  | ConfiguredOnlineSpreadsheetPipelineBodyOfExport
-  | ConfiguredSourceSystemDPipelineBodyOfExport
-  | ConfiguredSourceSystemEPipelineBodyOfExport
-  | ConfiguredSourceSystemFPipelineBodyOfExport
-  | ConfiguredSqlDatabaseAPipelineBodyOfExport
-  | ConfiguredSqlDatabaseBPipelineBodyOfExport
-  | ConfiguredSourceSystemGPipelineBodyOfExport
-  | ConfiguredSourceSystemHPipelineBodyOfExport
-  | ConfiguredSqlDatabaseCPipelineBodyOfExport
-  | ConfiguredParquetUploadPipelineBodyOfExport
-  | ConfiguredSqlDatabaseDPipelineBodyOfExport
-  | ConfiguredPublicDatasetPipelineBodyOfExport
-  | ConfiguredWarehouseAPipelineBodyOfExport
-  | ConfiguredObjectStorageBucketPipelineBodyOfExport
-  | ConfiguredSourceSystemIPipelineBodyOfExport
+  | ConfiguredCloudBlobStoragePipeline
+  | ConfiguredSourceSystemAPipeline
+  | ConfiguredSourceSystemBPipeline
+  | ConfiguredCsvUploadPipeline
+  | ConfiguredSourceSystemCPipeline
+  | ConfiguredFunctionPipeline
+  | ConfiguredFhirPipeline
+  | ConfiguredOnlineSpreadsheetPipeline
+  | ConfiguredSourceSystemDPipeline
+  | ConfiguredSourceSystemEPipeline
+  | ConfiguredSourceSystemFPipeline
+  | ConfiguredSqlDatabaseAPipeline
+  | ConfiguredSqlDatabaseBPipeline
+  | ConfiguredSourceSystemGPipeline
+  | ConfiguredSourceSystemHPipeline
+  | ConfiguredSqlDatabaseCPipeline
+  | ConfiguredParquetUploadPipeline
+  | ConfiguredSqlDatabaseDPipeline
+  | ConfiguredPublicDatasetPipeline
+  | ConfiguredWarehouseAPipeline
+  | ConfiguredObjectStorageBucketPipeline
+  | ConfiguredSourceSystemIPipeline
 
 export type ConfiguredPipelineBody =
-  | ConfiguredCloudBlobStoragePipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemAPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemBPipelineBodyOfConfigurationBody
-  | ConfiguredCsvUploadPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemCPipelineBodyOfConfigurationBody
-  | ConfiguredFunctionPipelineBodyOfConfigurationBody
-  | ConfiguredFhirPipelineBodyOfConfigurationBody
-  | ConfiguredOnlineSpreadsheetPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemDPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemEPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemFPipelineBodyOfConfigurationBody
-  | ConfiguredSqlDatabaseAPipelineBodyOfConfigurationBody
-  | ConfiguredSqlDatabaseBPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemGPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemHPipelineBodyOfConfigurationBody
-  | ConfiguredSqlDatabaseCPipelineBodyOfConfigurationBody
-  | ConfiguredParquetUploadPipelineBodyOfConfigurationBody
-  | ConfiguredSqlDatabaseDPipelineBodyOfConfigurationBody
-  | ConfiguredPublicDatasetPipelineBodyOfConfigurationBody
-  | ConfiguredWarehouseAPipelineBodyOfConfigurationBody
-  | ConfiguredObjectStorageBucketPipelineBodyOfConfigurationBody
-  | ConfiguredSourceSystemIPipelineBodyOfConfigurationBody
+  | ConfiguredCloudBlobStoragePipelineBody
+  | ConfiguredSourceSystemAPipelineBody
+  | ConfiguredSourceSystemBPipelineBody
+  | ConfiguredCsvUploadPipelineBody
+  | ConfiguredSourceSystemCPipelineBody
+  | ConfiguredFunctionPipelineBody
+  | ConfiguredFhirPipelineBody
+  | ConfiguredOnlineSpreadsheetPipelineBody
+  | ConfiguredSourceSystemDPipelineBody
+  | ConfiguredSourceSystemEPipelineBody
+  | ConfiguredSourceSystemFPipelineBody
+  | ConfiguredSqlDatabaseAPipelineBody
+  | ConfiguredSqlDatabaseBPipelineBody
+  | ConfiguredSourceSystemGPipelineBody
+  | ConfiguredSourceSystemHPipelineBody
+  | ConfiguredSqlDatabaseCPipelineBody
+  | ConfiguredParquetUploadPipelineBody
+  | ConfiguredSqlDatabaseDPipelineBody
+  | ConfiguredPublicDatasetPipelineBody
+  | ConfiguredWarehouseAPipelineBody
+  | ConfiguredObjectStorageBucketPipelineBody
+  | ConfiguredSourceSystemIPipelineBody
 
 export interface ConfiguredPipelineBodyFields {
   name: string
@@ -1263,19 +1263,33 @@ export interface ConfiguredPipelineFields {
   redacted?: string[]
 }
 
-export interface ConfiguredPublicDatasetPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
+export interface ConfiguredPublicDatasetPipeline extends ConfiguredPipelineFields {
   type: "PUBLIC_DATASET"
   /** The key of the public dataset. */
   key: string
 }
 
-export interface ConfiguredPublicDatasetPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredPublicDatasetPipelineBody extends ConfiguredPipelineBodyFields {
   type: "PUBLIC_DATASET"
   /** The key of the public dataset. */
   key: string
 }
 
-export interface ConfiguredSchemaBodyOfConfigurationBody {
+export interface ConfiguredSchema {
+  name: string
+  translations?: Translation[]
+  schemaName?: string
+  description?: string
+  tags?: string[]
+  permanent: boolean
+  providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredSchemaBody {
   name: string
   translations?: Translation[]
   schemaName?: string
@@ -1291,34 +1305,7 @@ export interface ConfiguredSchemaBodyOfConfigurationBody {
   redacted?: string[]
 }
 
-export interface ConfiguredSchemaBodyOfExport {
-  name: string
-  translations?: Translation[]
-  schemaName?: string
-  description?: string
-  tags?: string[]
-  permanent: boolean
-  providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
-  /** Absent fields keep their stored values. */
-  access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
-  redacted?: string[]
-}
-
-export interface ConfiguredSourceSystemAPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_A"
-  apiSource: ApiLoginSourceBodyOfConfiguration
-  /** The number of the facility. */
-  project: string
-  /** Each becomes a table. */
-  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
-  /** Dated records since this day. */
-  startDate?: string
-  /** Dated records until this day, inclusive. */
-  endDate?: string
-}
-
-export interface ConfiguredSourceSystemAPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemAPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_A"
   apiSource: ApiLoginSourceBodyOfExport
   /** The number of the facility. */
@@ -1331,20 +1318,20 @@ export interface ConfiguredSourceSystemAPipelineBodyOfExport extends ConfiguredP
   endDate?: string
 }
 
-export interface ConfiguredSourceSystemBPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_B"
-  apiSource: ApiUserTokenSourceBodyOfConfiguration
-  /** The name after /a/ in the address of the project. */
-  domain: string
-  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
-  forms?: string[]
+export interface ConfiguredSourceSystemAPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_A"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** The number of the facility. */
+  project: string
   /** Each becomes a table. */
-  caseTypes?: string[]
-  /** Whether archived forms are loaded. */
-  includeArchived?: boolean
+  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
+  /** Dated records since this day. */
+  startDate?: string
+  /** Dated records until this day, inclusive. */
+  endDate?: string
 }
 
-export interface ConfiguredSourceSystemBPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemBPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_B"
   apiSource: ApiUserTokenSourceBodyOfExport
   /** The name after /a/ in the address of the project. */
@@ -1357,32 +1344,20 @@ export interface ConfiguredSourceSystemBPipelineBodyOfExport extends ConfiguredP
   includeArchived?: boolean
 }
 
-export interface ConfiguredSourceSystemCPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_C"
-  apiSource: ApiSourceBodyOfConfiguration
-  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
-  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
-  /** For data values: ids of data sets. Set either these or data elements. */
-  dataSets?: string[]
-  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
-  dataElements?: string[]
-  /** For events: ids of programs. Each stage becomes a table. */
-  programs?: string[]
-  /** For metadata. Each kind becomes a table. */
-  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
-  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
-  orgUnits?: string[]
-  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
-  periods?: string[]
-  /** If set, the list of periods is not used. */
-  startDate?: string
-  /** If set, the list of periods is not used. The day is included. */
-  endDate?: string
-  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
-  outputIdScheme?: string
+export interface ConfiguredSourceSystemBPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_B"
+  apiSource: ApiUserTokenSourceBodyOfConfiguration
+  /** The name after /a/ in the address of the project. */
+  domain: string
+  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
+  forms?: string[]
+  /** Each becomes a table. */
+  caseTypes?: string[]
+  /** Whether archived forms are loaded. */
+  includeArchived?: boolean
 }
 
-export interface ConfiguredSourceSystemCPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemCPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_C"
   apiSource: ApiSourceBodyOfExport
   /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
@@ -1407,16 +1382,32 @@ export interface ConfiguredSourceSystemCPipelineBodyOfExport extends ConfiguredP
   outputIdScheme?: string
 }
 
-export interface ConfiguredSourceSystemDPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_D"
-  apiSource: ApiLoginSourceBodyOfConfiguration
-  /** The id of the report to load. Set either this or resource types. */
-  report?: string
-  /** Each becomes a table. Set either these or a report. */
-  resourceTypes?: string[]
+export interface ConfiguredSourceSystemCPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_C"
+  apiSource: ApiSourceBodyOfConfiguration
+  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
+  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
+  /** For data values: ids of data sets. Set either these or data elements. */
+  dataSets?: string[]
+  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
+  dataElements?: string[]
+  /** For events: ids of programs. Each stage becomes a table. */
+  programs?: string[]
+  /** For metadata. Each kind becomes a table. */
+  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
+  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
+  orgUnits?: string[]
+  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
+  periods?: string[]
+  /** If set, the list of periods is not used. */
+  startDate?: string
+  /** If set, the list of periods is not used. The day is included. */
+  endDate?: string
+  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
+  outputIdScheme?: string
 }
 
-export interface ConfiguredSourceSystemDPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemDPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_D"
   apiSource: ApiLoginSourceBodyOfExport
   /** The id of the report to load. Set either this or resource types. */
@@ -1425,30 +1416,30 @@ export interface ConfiguredSourceSystemDPipelineBodyOfExport extends ConfiguredP
   resourceTypes?: string[]
 }
 
-export interface ConfiguredSourceSystemEPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_E"
-  apiSource: ApiTokenSourceBodyOfConfiguration
-  /** The uid of the form, from its address. */
-  survey: string
+export interface ConfiguredSourceSystemDPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_D"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** The id of the report to load. Set either this or resource types. */
+  report?: string
+  /** Each becomes a table. Set either these or a report. */
+  resourceTypes?: string[]
 }
 
-export interface ConfiguredSourceSystemEPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemEPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_E"
   apiSource: ApiTokenSourceBodyOfExport
   /** The uid of the form, from its address. */
   survey: string
 }
 
-export interface ConfiguredSourceSystemFPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_F"
-  apiSource: ApiLoginSourceBodyOfConfiguration
-  /** Codes of forms. Default: all forms. */
-  forms?: string[]
-  /** Whether people and places are loaded. Default: true. */
-  contacts?: boolean
+export interface ConfiguredSourceSystemEPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_E"
+  apiSource: ApiTokenSourceBodyOfConfiguration
+  /** The uid of the form, from its address. */
+  survey: string
 }
 
-export interface ConfiguredSourceSystemFPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemFPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_F"
   apiSource: ApiLoginSourceBodyOfExport
   /** Codes of forms. Default: all forms. */
@@ -1457,7 +1448,27 @@ export interface ConfiguredSourceSystemFPipelineBodyOfExport extends ConfiguredP
   contacts?: boolean
 }
 
-export interface ConfiguredSourceSystemGPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
+export interface ConfiguredSourceSystemFPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_F"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** Codes of forms. Default: all forms. */
+  forms?: string[]
+  /** Whether people and places are loaded. Default: true. */
+  contacts?: boolean
+}
+
+export interface ConfiguredSourceSystemGPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_G"
+  apiSource: ApiLoginSourceBodyOfExport
+  /** The number of the project. */
+  project: string
+  /** The XML form id. */
+  form: string
+  /** Whether deleted submissions are loaded and marked. */
+  includeDeleted?: boolean
+}
+
+export interface ConfiguredSourceSystemGPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SOURCE_SYSTEM_G"
   apiSource: ApiLoginSourceBodyOfConfiguration
   /** The number of the project. */
@@ -1468,29 +1479,7 @@ export interface ConfiguredSourceSystemGPipelineBodyOfConfigurationBody extends 
   includeDeleted?: boolean
 }
 
-export interface ConfiguredSourceSystemGPipelineBodyOfExport extends ConfiguredPipelineFields {
-  type: "SOURCE_SYSTEM_G"
-  apiSource: ApiLoginSourceBodyOfExport
-  /** The number of the project. */
-  project: string
-  /** The XML form id. */
-  form: string
-  /** Whether deleted submissions are loaded and marked. */
-  includeDeleted?: boolean
-}
-
-export interface ConfiguredSourceSystemHPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_H"
-  apiSource: ApiTokenSourceBodyOfConfiguration
-  /** Ids of facilities. */
-  facilities: string[]
-  /** Requisitions initiated since this day. */
-  startDate: string
-  /** Requisitions initiated until this day, inclusive. */
-  endDate: string
-}
-
-export interface ConfiguredSourceSystemHPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemHPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_H"
   apiSource: ApiTokenSourceBodyOfExport
   /** Ids of facilities. */
@@ -1501,16 +1490,18 @@ export interface ConfiguredSourceSystemHPipelineBodyOfExport extends ConfiguredP
   endDate: string
 }
 
-export interface ConfiguredSourceSystemIPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SOURCE_SYSTEM_I"
-  apiSource: ApiLoginSourceBodyOfConfiguration
-  /** Each becomes a table; nested lists become child tables. */
-  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
-  /** Records changed since this day. */
-  startDate?: string
+export interface ConfiguredSourceSystemHPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_H"
+  apiSource: ApiTokenSourceBodyOfConfiguration
+  /** Ids of facilities. */
+  facilities: string[]
+  /** Requisitions initiated since this day. */
+  startDate: string
+  /** Requisitions initiated until this day, inclusive. */
+  endDate: string
 }
 
-export interface ConfiguredSourceSystemIPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSourceSystemIPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_I"
   apiSource: ApiLoginSourceBodyOfExport
   /** Each becomes a table; nested lists become child tables. */
@@ -1519,7 +1510,29 @@ export interface ConfiguredSourceSystemIPipelineBodyOfExport extends ConfiguredP
   startDate?: string
 }
 
-export interface ConfiguredSqlDatabaseAPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
+export interface ConfiguredSourceSystemIPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_I"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** Each becomes a table; nested lists become child tables. */
+  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
+  /** Records changed since this day. */
+  startDate?: string
+}
+
+export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields {
+  type: "SQL_DATABASE_A"
+  jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SQL_DATABASE_A"
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
@@ -1532,33 +1545,7 @@ export interface ConfiguredSqlDatabaseAPipelineBodyOfConfigurationBody extends C
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
-export interface ConfiguredSqlDatabaseAPipelineBodyOfExport extends ConfiguredPipelineFields {
-  type: "SQL_DATABASE_A"
-  jdbcSource: JdbcSourceBodyOfExport
-  /** One statement that only reads data. Set either this or tables. */
-  sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
-  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
-  roleIdentifier?: string
-  /** The region of the warehouse. DEFAULT is the region of the service. */
-  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
-}
-
-export interface ConfiguredSqlDatabaseBPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SQL_DATABASE_B"
-  jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
-  sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
-  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
-  roleIdentifier?: string
-  /** The region of the warehouse. DEFAULT is the region of the service. */
-  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
-}
-
-export interface ConfiguredSqlDatabaseBPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_B"
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
@@ -1571,8 +1558,8 @@ export interface ConfiguredSqlDatabaseBPipelineBodyOfExport extends ConfiguredPi
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
-export interface ConfiguredSqlDatabaseCPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SQL_DATABASE_C"
+export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_B"
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
@@ -1584,7 +1571,7 @@ export interface ConfiguredSqlDatabaseCPipelineBodyOfConfigurationBody extends C
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
-export interface ConfiguredSqlDatabaseCPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_C"
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
@@ -1597,8 +1584,8 @@ export interface ConfiguredSqlDatabaseCPipelineBodyOfExport extends ConfiguredPi
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
-export interface ConfiguredSqlDatabaseDPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "SQL_DATABASE_D"
+export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_C"
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
@@ -1610,9 +1597,22 @@ export interface ConfiguredSqlDatabaseDPipelineBodyOfConfigurationBody extends C
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
-export interface ConfiguredSqlDatabaseDPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_D"
   jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_D"
+  jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
@@ -1628,7 +1628,18 @@ export interface ConfiguredUserAccess {
   access?: "READ" | "READ_WRITE"
 }
 
-export interface ConfiguredVariableBodyOfConfigurationBody {
+export interface ConfiguredVariable {
+  name: string
+  translations?: Translation[]
+  /** Stored encrypted and never returned. */
+  secured: boolean
+  /** If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured. */
+  value?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredVariableBody {
   name: string
   translations?: Translation[]
   /** Stored encrypted and never returned. */
@@ -1641,18 +1652,36 @@ export interface ConfiguredVariableBodyOfConfigurationBody {
   redacted?: string[]
 }
 
-export interface ConfiguredVariableBodyOfExport {
+export interface ConfiguredView {
+  status?: ViewStatusBodyOfExport
   name: string
   translations?: Translation[]
-  /** Stored encrypted and never returned. */
-  secured: boolean
-  /** If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured. */
-  value?: string
+  description?: string
+  tags?: string[]
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query: string
+  /** Whether its rows are stored and refreshed by each run. */
+  materialized: boolean
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  schema: NameReference
+  /** The view in the warehouse. Default: derived from the name. */
+  dataWarehouseViewName?: string
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
   /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
   redacted?: string[]
 }
 
-export interface ConfiguredViewBodyOfConfigurationBody {
+export interface ConfiguredViewBody {
   status?: ViewStatusBodyOfConfiguration
   name: string
   translations?: Translation[]
@@ -1683,49 +1712,7 @@ export interface ConfiguredViewBodyOfConfigurationBody {
   redacted?: string[]
 }
 
-export interface ConfiguredViewBodyOfExport {
-  status?: ViewStatusBodyOfExport
-  name: string
-  translations?: Translation[]
-  description?: string
-  tags?: string[]
-  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
-  query: string
-  /** Whether its rows are stored and refreshed by each run. */
-  materialized: boolean
-  disabled: boolean
-  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
-  cronExpression?: string
-  /** Minutes between two continuous updates. */
-  continuousUpdateInterval?: number
-  /** Hours between two full refreshes of a continuously updated object. */
-  fullRefreshInterval?: number
-  continuouslyUpdated?: boolean
-  schema: NameReference
-  /** The view in the warehouse. Default: derived from the name. */
-  dataWarehouseViewName?: string
-  /** Absent fields mean false. */
-  anonymousAccess?: AnonymousAccessBody
-  /** Absent fields keep their stored values. */
-  access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
-  redacted?: string[]
-}
-
-export interface ConfiguredWarehouseAPipelineBodyOfConfigurationBody extends ConfiguredPipelineBodyFields {
-  type: "WAREHOUSE_A"
-  jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
-  sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
-  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
-  roleIdentifier: string
-  /** The region of the warehouse. DEFAULT is the region of the service. */
-  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
-}
-
-export interface ConfiguredWarehouseAPipelineBodyOfExport extends ConfiguredPipelineFields {
+export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
   type: "WAREHOUSE_A"
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
@@ -1738,7 +1725,40 @@ export interface ConfiguredWarehouseAPipelineBodyOfExport extends ConfiguredPipe
   region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
 }
 
-export interface ConfiguredWorkflowBodyOfConfigurationBody {
+export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "WAREHOUSE_A"
+  jdbcSource: JdbcSourceBodyOfConfiguration
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredWorkflow {
+  name: string
+  translations?: Translation[]
+  description?: string
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  /** Whether runs in between are incremental for jobs that support it. */
+  continuouslyUpdated: boolean
+  steps: WorkflowStepsBodyOfExport
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredWorkflowBody {
   name: string
   translations?: Translation[]
   description?: string
@@ -1756,26 +1776,6 @@ export interface ConfiguredWorkflowBodyOfConfigurationBody {
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
-  redacted?: string[]
-}
-
-export interface ConfiguredWorkflowBodyOfExport {
-  name: string
-  translations?: Translation[]
-  description?: string
-  disabled: boolean
-  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
-  cronExpression?: string
-  /** Minutes between two continuous updates. */
-  continuousUpdateInterval?: number
-  /** Hours between two full refreshes of a continuously updated object. */
-  fullRefreshInterval?: number
-  /** Whether runs in between are incremental for jobs that support it. */
-  continuouslyUpdated: boolean
-  steps: WorkflowStepsBodyOfExport
-  /** Absent fields keep their stored values. */
-  access?: ConfiguredAccess
   /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
   redacted?: string[]
 }

@@ -89,7 +89,7 @@ export const typeRules: TypeRules = {
   },
 }
 
-const widening: WarehouseTypes = {
+const clickHouseTypeFamilies: WarehouseTypes = {
   integers: { Int16: 5, Int32: 10, Int64: 19 },
   times: ['Date32', wallClock, instantType],
   singleFloat: 'Float32',
@@ -101,7 +101,7 @@ const widening: WarehouseTypes = {
 }
 
 /** Returns the narrowest type that stores every value of both types without loss. */
-const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(widening, one, other)
+const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(clickHouseTypeFamilies, one, other)
 
 function decimalType(precision: number, scale: number): SqlType {
   const declared = precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision

@@ -60,7 +60,7 @@ export const typeRules: TypeRules = {
   widest: (one, other) => storedAs(widenTypes(one.type, other.type)),
 }
 
-const widening: WarehouseTypes = {
+const postgresTypeFamilies: WarehouseTypes = {
   integers: { smallint: 5, integer: 10, bigint: 19 },
   times: ['date', 'timestamp without time zone', 'timestamp with time zone'],
   singleFloat: 'real',
@@ -76,7 +76,7 @@ const widening: WarehouseTypes = {
 }
 
 /** Returns the narrowest type that stores every value of both types without loss. */
-export const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(widening, one, other)
+export const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(postgresTypeFamilies, one, other)
 
 function formatNumericType(precision: number, scale: number): SqlType {
   const declared = precision >= 1 && precision <= 1000 && scale >= 0 && scale <= precision

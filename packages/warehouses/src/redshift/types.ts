@@ -58,10 +58,10 @@ export const redshiftTypes: DialectTypes = {
     const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && !isText(sql))
     return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
   },
-  widest: (one, other) => widenTypes(widening, one, other),
+  widest: (one, other) => widenTypes(redshiftTypeFamilies, one, other),
 }
 
-const widening: WarehouseTypes = {
+const redshiftTypeFamilies: WarehouseTypes = {
   integers: { smallint: 5, integer: 10, bigint: 19 },
   times: ['date', 'timestamp without time zone', 'timestamp with time zone'],
   singleFloat: 'real',

@@ -44,7 +44,7 @@ const queryOnlyTypes: Record<SqlType, DataType> = {
 export const tsqlTypes: DialectTypes = {
   sqlType,
   describe: describeType,
-  widest: (one, other) => widenTypes(widening, one, other),
+  widest: (one, other) => widenTypes(tsqlTypeFamilies, one, other),
   isText,
   longText,
 }
@@ -72,7 +72,7 @@ export function isText(type: SqlType): boolean {
   return /^n?(var)?char|^n?text/.test(type)
 }
 
-const widening: WarehouseTypes = {
+const tsqlTypeFamilies: WarehouseTypes = {
   integers: { smallint: 5, int: 10, bigint: 19 },
   times: ['date', 'datetime2(6)', 'datetimeoffset(6)'],
   singleFloat: 'real',

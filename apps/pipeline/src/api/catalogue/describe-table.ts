@@ -91,6 +91,8 @@ async function readEditableTable(
     : { rows: [] }
   const [schema] = schemas.rows
   if (!schema) throw problems.notFound('schema')
+  // PostgreSQL rejects texts with a NUL.
+  if (name.includes('\0')) throw problems.notFound('table')
   const { rows: owners } = await sql<DescribedOwner>`
     select r.uid, r.table_name as relation, r.name, r.description, ${may('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
       ${may('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable

@@ -64,7 +64,7 @@ async function presentDestinations(
 /** Returns the target with the status of its secret. */
 function targetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 'apiTarget' | 'apiTokenTarget'> {
   const { settings, secret_times } = row
-  const statusOf = (names: readonly string[]) =>
+  const statusOf = <Name extends string>(names: readonly Name[]) =>
     presentSecretStatus(names, secret_times, () => unsealTargetSecrets(row, keyRing))
   return 'apiTarget' in settings
     ? { apiTarget: { ...settings.apiTarget, secretStatus: statusOf(targetSecrets.apiTarget) } }

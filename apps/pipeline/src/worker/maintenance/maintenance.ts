@@ -25,6 +25,9 @@ interface MaintenanceOptions {
   lockKey?: number
 }
 
+/** Milliseconds between two log lines about the same failing job, for jobs that run more often. */
+const logInterval = 60_000
+
 /** Keys of advisory locks that nothing else in this database uses. */
 const maintenanceLock = 7_314_502
 export const readersLock = 7_314_503
@@ -40,6 +43,7 @@ export function startMaintenance({
 }: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()
   const { signal } = stopping
+  const lastLogged = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
 
@@ -65,7 +69,11 @@ export function startMaintenance({
         metrics.swept.inc({ kind: name }, removed)
         logger.info({ task: name, count: removed }, 'a maintenance job removed or repaired items')
       } catch (error) {
-        if (!signal.aborted) logger.warn({ err: error, task: name }, 'a maintenance job failed')
+        const now = performance.now()
+        const last = lastLogged.get(name)
+        if (signal.aborted || (every < logInterval && last !== undefined && now - last < logInterval)) continue
+        lastLogged.set(name, now)
+        logger.warn({ err: error, task: name }, 'a maintenance job failed')
       }
     }
   }

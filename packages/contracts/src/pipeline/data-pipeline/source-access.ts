@@ -12,7 +12,7 @@ export function defineSourceAccess<Open extends TProperties, Secrets extends TPr
   open: Open,
   secrets: Secrets,
 ) {
-  const names = Object.keys(secrets)
+  const names = Object.keys(secrets) as (keyof Secrets & string)[]
   return {
     given: Object.assign(bodyOf({ ...open, ...secrets }, ignoredSecretStatus), { title: `${title}Body` }),
     answered: Type.Object({ ...open, secretStatus: secretStatusField(names) }, { ...noUnknownFields, title }),
