@@ -339,6 +339,30 @@ describe('a plan', () => {
 })
 
 describe('views of a configuration', () => {
+  it('keep their names in the warehouse while SQL names them, and keep their descriptions in a new one', async () => {
+    await renew()
+    const check = (query: string) => ({ name: 'Reads first', code: 'READS', query })
+    await apply({ schemas: [schema('Health')], dataQualityChecks: [check('select * from first where n > 1')] })
+    const [{ id }] = (await owner.get('/schemas').expect(200)).body
+    const body = viewBody(id, 'select 1 as n', { name: 'First', dataWarehouseViewName: 'first' })
+    await owner.post('/views').send(body).expect(201)
+    const texts = { description: 'One row', columns: [{ name: 'n', description: 'Always one' }] }
+    await owner.put(`/schemas/${id}/tables/first/descriptions`).send(texts).expect(200)
+    const renamed = [view('First', 'select 1 as n', { dataWarehouseViewName: 'renamed' })]
+    expect(await errorsOf({ views: renamed })).toEqual([
+      ['/views/0/dataWarehouseViewName', expect.stringContaining('SQL of the data quality checks "Reads first" names')],
+    ])
+    const corrected = [check('select * from renamed where n > 1')]
+    expect(await apply({ dataQualityChecks: corrected, views: renamed })).toMatchObject({ updated: 2, pending: 1 })
+    const { rows } = await sql`
+      select d.table_name, d.column_name from table_descriptions d join schemas s on s.id = d.schema_id
+      where s.uid = ${id} order by d.column_name`.execute(service.stack.db)
+    expect(rows).toEqual([
+      { table_name: 'renamed', column_name: '' },
+      { table_name: 'renamed', column_name: 'n' },
+    ])
+  })
+
   it('are saved at once and created by runs, whatever their order; a wrong query makes its run fail', async () => {
     await renew()
     const configuration = {

@@ -34,7 +34,7 @@ export async function assertNoViewCycles(
   const reads = new Map(
     nodes.map((node) => [
       node,
-      listReads(node, places).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? []),
+      findReadViews(node, places).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? []),
     ]),
   )
   const violations = createViolationList()
@@ -69,7 +69,7 @@ const fromWithoutTable = /\b(extract|trim|substring|overlay)\s*\([^()]*\)|\bdist
 const maxComparisons = 2_000_000
 
 /** Returns the views that a view reads. Returns none for a query that is too long to search or cannot be parsed: its run reports errors. */
-function listReads({ query, schema, sources }: ViewNode, views: readonly TablePlace[]): TablePlace[] {
+function findReadViews({ query, schema, sources }: ViewNode, views: readonly TablePlace[]): TablePlace[] {
   if (query === null) return sources
   // Names in the warehouse have no capital letters.
   const text = query.toLowerCase().replaceAll(fromWithoutTable, ' ')
@@ -85,7 +85,7 @@ function listReads({ query, schema, sources }: ViewNode, views: readonly TablePl
   }
 }
 
-/** Returns the views of a cycle through this view, which is the first; undefined if there is none. */
+/** Returns the views of a cycle through this view, which is the first; undefined without a cycle. */
 function findCycle(start: ViewNode, reads: ReadonlyMap<ViewNode, ViewNode[]>): ViewNode[] | undefined {
   const seen = new Set<ViewNode>()
   const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]
