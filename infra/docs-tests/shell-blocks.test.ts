@@ -42,6 +42,7 @@ const pages = [
   'docs/exports.md',
   'docs/queries.md',
   'docs/connect.md',
+  'docs/configuration.md',
   'docs/undo.md',
   'docs/sso-for-applications.md',
   'docs/built-in-applications.md',

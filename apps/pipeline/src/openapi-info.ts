@@ -47,6 +47,10 @@ const resourceNouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
+  configuration: {
+    name: 'Configuration',
+    description: 'All objects of an organisation as one document, with names instead of ids.',
+  },
   warehouseReaders: {
     name: 'Warehouse readers',
     description: 'Logins with which other programs read schemas of the warehouse.',

@@ -69,8 +69,11 @@ export async function joinIdentity() {
     },
 
     /** A user group with these members. */
-    async group(client: string, members: Person[]): Promise<string> {
-      const name = randomBytes(6).toString('hex')
+    group(client: string, members: Person[]): Promise<string> {
+      return this.namedGroup(client, randomBytes(6).toString('hex'), members)
+    },
+
+    async namedGroup(client: string, name: string, members: Person[]): Promise<string> {
       const { id } = await admin.call(userGroups.create, { body: { name, code: name, client: { id: client } } })
       for (const member of members) await admin.call(userGroups.addMember, { params: { uid: id, userUid: member.id } })
       return id

@@ -80,6 +80,10 @@ type NoneOf<Names> = [Names] extends [never] ? true : Names
 
 // The type check fails here if a generated type is not that of its contract. `Differing` has the names.
 export const identityTypesAreSame: NoneOf<Differing<typeof identity, typeof identityOperations>> = true
+// Contracts of configurations are computed from those of all bodies, and only the generated types have their fields.
 export const pipelineTypesAreSame: NoneOf<
-  Differing<typeof pipeline & { public: typeof pipeline.publicData }, typeof pipelineOperations>
+  Exclude<
+    Differing<typeof pipeline & { public: typeof pipeline.publicData }, typeof pipelineOperations>,
+    `configuration.${string}`
+  >
 > = true

@@ -37,6 +37,8 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   status: number
   query?: Contract<Query>
   body?: Contract<Body>
+  /** Bytes of a JSON body that may have more than 1 MB. Each organisation has one such request at a time. */
+  bodyLimit?: number
   /** Absent if the response has no body (204). */
   response?: Contract<Response>
   /** Whether the response is an array, with its totals in headers. */

@@ -13,6 +13,8 @@ export const patternWords: Readonly<Record<string, string>> = {
   '^[^\\p{Cc}:]*$': 'must be one line, without colons and control characters',
   '^[0-9]+$': 'must contain only digits',
   '^[0-9a-fA-F.:]{2,39}/[0-9]{1,3}$': 'must be a network in CIDR notation, such as 192.0.2.0/24',
+  '^[0-9a-f]+$': 'must contain only 0-9 and a-f',
+  '^(/[A-Za-z]+)+$': 'must be a JSON pointer to a field, such as /jdbcSource/password',
   '^[a-z0-9]+$': 'must contain only a-z and 0-9',
   '^[a-z0-9-]+$': 'must contain only a-z, 0-9 and -',
   '^[A-Za-z0-9_-]+$': 'must contain only A-Z, a-z, 0-9, _ and -',

@@ -8,19 +8,21 @@ const bodyLimits = { known: 1_048_576, anonymous: 16_384 }
 /** Bodies are not decompressed: one compressed kilobyte could cost as much time as a megabyte. */
 const createJsonParser = (limit: number) =>
   express.json({ limit, inflate: false, strict: false, type: 'application/json', verify: assertPlainJson })
-const jsonParsers = { known: createJsonParser(bodyLimits.known), anonymous: createJsonParser(bodyLimits.anonymous) }
+const jsonParsers = new Map<number, RequestHandler>()
 
 /**
  * Reads and parses a JSON body into `request.body`. Runs after authorization, so that rejected callers cost no parsing.
- * Throws problems: 400, 413, and 415 for a compressed body.
+ * `limit` in bytes replaces the one of the sender. Throws problems: 400, 413, and 415 for a compressed body.
  */
 export async function readJsonBody(
   request: Request,
   response: Response,
-  sender: keyof typeof bodyLimits,
+  { sender, limit = bodyLimits[sender] }: { sender: keyof typeof bodyLimits; limit?: number | undefined },
 ): Promise<void> {
+  const parse = jsonParsers.get(limit) ?? createJsonParser(limit)
+  jsonParsers.set(limit, parse)
   await new Promise<void>((resolve, reject) => {
-    jsonParsers[sender](request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+    parse(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
   })
 }
 

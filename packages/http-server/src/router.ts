@@ -1,5 +1,5 @@
 import { Router, type Request, type Response } from 'express'
-import type { Logger } from '@sluice/process'
+import { type Logger, Semaphore } from '@sluice/process'
 import {
   createContractChecker,
   hasRole,
@@ -61,6 +61,15 @@ const checkPlainQuery = createContractChecker(PlainQuery, 'query')
 /** Rejects fields in the body of operations without body fields. A restore that ignored `dryRun` would restore. */
 const checkNoFields = createContractChecker(NoFields)
 
+/** Requests with bodies of more than 1 MB. Each holds several times its body in memory. */
+const largeRequests = new Semaphore({
+  total: 4,
+  each: 1,
+  waiting: 20,
+  waitMs: 15_000,
+  title: 'Too many large requests of your organisation are under way.',
+})
+
 function requestHandler<Context>(operation: Operation<Context>, surroundings: RequestPipeline<Context>) {
   const { authenticate, run } = surroundings
   const { signature } = operation
@@ -79,19 +88,23 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
         : ''
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
-    // The body is read after authorization, so that rejected callers cost no parsing.
-    if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
-    if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
     const facts = { ...factsOf(request, response), acceptedType }
-    const input = {
-      caller,
-      params: request.params as Record<string, string>,
-      query: signature.query && query,
-      body: checkBody && assertContract(checkBody, readBodyOrEmpty(request)),
-      request: facts,
+    const answer = async () => {
+      // The body is read after authorization, so that rejected callers cost no parsing.
+      const sender = signature.guard === 'anyone' ? 'anonymous' : 'known'
+      if (!signature.upload) await readJsonBody(request, response, { sender, limit: signature.bodyLimit })
+      if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
+      const input = {
+        caller,
+        params: request.params as Record<string, string>,
+        query: signature.query && query,
+        body: checkBody && assertContract(checkBody, readBodyOrEmpty(request)),
+        request: facts,
+      }
+      assertOwnId(signature, input.params, input.body)
+      return run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
     }
-    assertOwnId(signature, input.params, input.body)
-    const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
+    const result = await (signature.bodyLimit ? largeRequests.run(caller.client, answer) : answer())
     if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
     if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)

@@ -21,6 +21,17 @@ export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Li
   /** Makes the checks that need other services, before the transaction. Throws a problem. */
   check(body: Body, input: C & CallerAndRequest): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
+  /**
+   * Writes the parts of the saved row that are in other tables, such as the steps of a workflow. Returns what the audit log
+   * shows of them.
+   */
+  writeParts?(
+    trx: Transaction<any>,
+    row: Row,
+    body: Body,
+    current: Row | undefined,
+    input: C & CallerAndRequest,
+  ): Promise<object>
   /** Throws a problem if the locked row is in use. Returns what `afterDelete` needs. */
   beforeDelete(trx: Transaction<any>, row: Row, input: C & CallerAndRequest): Promise<Linked>
   /** Removes the row's data outside the database, such as files, after the deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
@@ -61,9 +72,9 @@ export function recordOperations<
       const body = await complete((input as TypedInput<undefined, Sent>).body)
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
-        const inserted = await records.insert(trx, input.caller, await writing.columns(trx, body, undefined, input))
-        input.request.audit(inserted.uid, { after: redactSecrets(inserted) })
-        return inserted
+        const saved = await saveRow(trx, { records, writing }, body, undefined, input)
+        auditSaved(saved, input.request)
+        return saved.after
       })
       return records.created(row, input)
     }),
@@ -79,9 +90,9 @@ export function recordOperations<
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
-        const after = await records.update(trx, input.caller, before, await writing.columns(trx, body, before, input))
-        input.request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
-        return after
+        const saved = await saveRow(trx, { records, writing }, body, before, input)
+        auditSaved(saved, input.request)
+        return saved.after
       })
       return records.answer(row, input)
     }),
@@ -99,6 +110,42 @@ export function recordOperations<
       return undefined
     }),
   }
+}
+
+/** A saved row. `before` is the replaced row, absent for a new one, and `parts` what `writeParts` returned. */
+export interface SavedRow<Row> {
+  before?: Row | undefined
+  after: Row
+  parts: object
+}
+
+/** Creates a row, or replaces the locked row `before`, with its parts in other tables. */
+export async function saveRow<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
+  trx: Transaction<any>,
+  {
+    records,
+    writing,
+  }: Pick<RecordOperationsOptions<C, Row, Resource>, 'records'> & {
+    writing: Pick<RecordWriter<C, Row, Body>, 'columns' | 'writeParts'>
+  },
+  body: Body,
+  before: Row | undefined,
+  input: C & CallerAndRequest,
+): Promise<SavedRow<Row>> {
+  const columns = await writing.columns(trx, body, before, input)
+  const after = before
+    ? await records.update(trx, input.caller, before, columns)
+    : await records.insert(trx, input.caller, columns)
+  return { before, after, parts: (await writing.writeParts?.(trx, after, body, before, input)) ?? {} }
+}
+
+/** Adds a saved row to the audit log. */
+export function auditSaved(
+  { before, after, parts }: SavedRow<{ uid: string }>,
+  request: Pick<RequestFacts, 'audit'>,
+): void {
+  const saved = redactSecrets({ ...after, ...parts })
+  request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: saved })
 }
 
 /** Returns the operation that changes who may see or edit a record. */

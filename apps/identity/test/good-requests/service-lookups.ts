@@ -9,6 +9,9 @@ export const lookupRequests = ({ service, admin }: Stage): GoodRequests => ({
   },
   'lookups.users': async () => ({ body: { ids: [admin.uid, randomUUID()] } }),
   'lookups.userGroups': async () => ({ body: { ids: [randomUUID()] } }),
+  'lookups.principals': async () => ({
+    body: { client: admin.client, usernames: ['admin', 'nobody'], userGroupCodes: ['none'] },
+  }),
   'lookups.datasetPublishers': async () => ({ body: { ids: [await service.client()] }, by: service.service() }),
   'lookups.deletedClients': async () => ({ body: { ids: [randomUUID()] } }),
   'lookups.clients': async () => ({ body: { ids: [admin.client] } }),

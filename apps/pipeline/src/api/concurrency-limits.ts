@@ -80,6 +80,14 @@ export const requestSlots = {
     waitMs,
     title: 'Too many views of your organisation are being saved.',
   }),
+  /** Exports of configurations. Each holds all objects of an organisation in memory. */
+  configurations: new Semaphore({
+    total: 4,
+    each: 1,
+    waiting: 20,
+    waitMs,
+    title: 'Too many configurations of your organisation are being exported.',
+  }),
   /** Drops of deleted tables. Each holds a connection of the service's database while the warehouse drops. */
   drops: new Semaphore({
     total: 3,

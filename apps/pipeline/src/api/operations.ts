@@ -1,6 +1,7 @@
 import type { Operation } from '@sluice/http-server'
 import { auditOperations } from './audit/operations.ts'
 import { catalogueOperations } from './catalogue/operations.ts'
+import { configurationOperations } from './configuration/operations.ts'
 import { dataPipelineOperations } from './data-pipelines/operations.ts'
 import { dataQualityCheckGroupOperations } from './data-quality-check-groups/operations.ts'
 import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
@@ -32,6 +33,7 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(dataQualityCheckGroupOperations),
   ...Object.values(destinationOperations),
   ...Object.values(workflowOperations),
+  ...Object.values(configurationOperations),
   ...Object.values(warehouseReaderOperations),
   ...Object.values(allRunsOperations),
   ...Object.values(scheduleOperations),

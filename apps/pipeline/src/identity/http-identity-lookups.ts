@@ -4,6 +4,7 @@ import {
   hasRole,
   identityOperations,
   type Credential,
+  type NamedPrincipals,
   type OperationSignature,
   type PrincipalState,
 } from '@sluice/contracts'
@@ -61,6 +62,17 @@ export function identityLookups({
       principal(JSON.stringify({ kind, id, session, application, grant })),
     users: (uids) => findAll(uids, user),
     userGroups: (uids) => findAll(uids, userGroup),
+    async principals({ client, usernames, userGroupCodes }) {
+      const found: NamedPrincipals = { users: [], userGroups: [] }
+      for (let start = 0; start < Math.max(usernames.length, userGroupCodes.length); start += maxBatchSize) {
+        const batch = (names: string[]) => names.slice(start, start + maxBatchSize)
+        const body = { client, usernames: batch(usernames), userGroupCodes: batch(userGroupCodes) }
+        const { users, userGroups } = await call(lookups.principals, body)
+        found.users.push(...users)
+        found.userGroups.push(...userGroups)
+      }
+      return found
+    },
     client,
     clients: (uids) => findAll(uids, client),
     async letPublish(uids) {

@@ -2,6 +2,8 @@ import type {
   ClientSummary,
   Credential,
   DeletedClientSummary,
+  NamedPrincipals,
+  PrincipalNames,
   PrincipalState,
   UserGroupSummary,
   UserSummary,
@@ -17,6 +19,8 @@ export interface IdentityLookups {
   /** Returns the objects that exist, by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
   userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>
+  /** Returns the users, applications and user groups of a client that have these usernames and codes. Never cached. */
+  principals(names: PrincipalNames): Promise<NamedPrincipals>
   client(uid: string): Promise<ClientSummary | undefined>
   /** Returns the objects that exist, by uid. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>

@@ -57,8 +57,8 @@ export const pipelineProblems: readonly KnownProblem[] = [
   {
     code: 'not-saved',
     status: 422,
-    title: 'None of the data pipelines was saved.',
-    when: 'At least one data pipeline in the list is invalid, so none was saved. `errors` lists every error; correct them and save again.',
+    title: 'None of the objects was saved.',
+    when: 'At least one object of a bulk save or a configuration is invalid, so none was saved. `errors` lists the errors; correct them and send the request again.',
   },
   {
     code: 'dataset-not-loaded',

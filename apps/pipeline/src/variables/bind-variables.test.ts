@@ -44,7 +44,7 @@ describe('bindVariables', () => {
   it.each([
     [
       'select ${y}',
-      'The variable ${y} does not exist. Create it, correct its name, or pass its value in `variables` of the run.',
+      'The variable ${y} does not exist or has no value. Create it, correct its name, or pass its value in `variables` of the run.',
     ],
     ["select ${y}, '%${x}%'", /is in quotes/],
     [

@@ -25,7 +25,9 @@ it('reads a doubled dollar sign as an escaped one', () => {
 })
 
 it('names the variable that does not exist', () => {
-  expect(() => replaceVariables({ url: '${nobody}' }, variables)).toThrow('The variable ${nobody} does not exist.')
+  expect(() => replaceVariables({ url: '${nobody}' }, variables)).toThrow(
+    'The variable ${nobody} does not exist or has no value.',
+  )
 })
 
 it('reports whether a value contains variables', () => {

@@ -9,8 +9,14 @@ export class VariableProblem extends Error {
   }
 }
 
-export function unknownVariable(name: string, advice = 'Create it, or correct its name.'): VariableProblem {
-  return new VariableProblem('VARIABLE_UNKNOWN', `The variable ${formatVariable(name)} does not exist. ${advice}`)
+export function unknownVariable(
+  name: string,
+  advice = 'Create it, set its value, or correct its name.',
+): VariableProblem {
+  return new VariableProblem(
+    'VARIABLE_UNKNOWN',
+    `The variable ${formatVariable(name)} does not exist or has no value. ${advice}`,
+  )
 }
 
 export function misplacedVariable(name: string, why: string): VariableProblem {

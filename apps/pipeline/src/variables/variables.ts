@@ -70,7 +70,10 @@ export async function readVariables(
     .execute()
   const given = new Set(overrides.map(({ name }) => name))
   const wasSecured = new Set(rows.filter(({ secured }) => secured).map(({ name }) => name))
-  const stored = rows.filter(({ name }) => !given.has(name))
+  // A secured variable of an applied configuration may still lack its value.
+  const stored = rows.filter(
+    ({ name, secured, sealed_value }) => !given.has(name) && !(secured && sealed_value === null),
+  )
   return new Variables([
     ...stored.map(
       (row): OpenVariable => ({ name: row.name, secured: row.secured, value: unsealVariableValue(row, keyRing) }),

@@ -2,6 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { failpoint } from '@sluice/process'
 import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { dropLeftover } from '../deleted-tables/pending-drops.ts'
 import { definitionHash } from '@sluice/warehouses/view-store'
 import { listStaleInputs } from './wait-for-inputs.ts'
 import { isUnsaved, hasSelectAll } from './make-view.ts'
@@ -14,6 +15,7 @@ const statementTimeout = 7_200
 interface StoredView {
   id: number
   uid: string
+  client: string
   schema: string
   name: string
   query: string
@@ -34,7 +36,15 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
-    .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
+    .select([
+      'v.id',
+      'v.uid',
+      'v.client',
+      'v.view_name as name',
+      'v.query',
+      'v.materialized',
+      's.schema_name as schema',
+    ])
     .where('v.id', '=', id)
     // The lock waits for a concurrent change of the view. During a run, users cannot change the query.
     .forShare('v')
@@ -101,6 +111,7 @@ async function createIfOutdated(
   }
   if (!recreate) say(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
+  await dropLeftover(db, warehouse, { client: view.client, schema: view.schema, table: view.name })
   const takesOver = await isUnsaved(db, existing)
   const { reads } = await warehouse.views.define(
     { ...view, id: view.uid, takesOver, recreate },

@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import pg from 'pg'
 import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { checkBody, groupBody } from './quality-bodies.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
+import { viewBody } from './view-fixtures.ts'
+import { job, workflowBody } from './workflow-body.ts'
 
 let service: Service
 let client: string
@@ -162,5 +165,117 @@ describe('the bulk save of pipelines', () => {
     const audited = service.stack.db.selectFrom('audit').select((eb) => eb.fn.countAll<number>().as('count'))
     const { count: noted } = await audited.where('operation', '=', 'dataPipelines.saveMany').executeTakeFirstOrThrow()
     expect(noted).toBeGreaterThanOrEqual(1_000)
+  })
+})
+
+const quality = ['ROLE_MANAGE_DATA_QUALITY_CHECK', 'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP'] as const
+const others = ['ROLE_MANAGE_VIEW', 'ROLE_MANAGE_DESTINATION', 'ROLE_MANAGE_WORKFLOW'] as const
+type MakeBody = (scene: { schema: string; view: string }) => object
+const named = (name: string) => `${name} ${randomUUID()}`
+const destination: MakeBody = ({ view }) => ({
+  name: named('Destination'),
+  disabled: false,
+  runTrigger: 'NEVER',
+  viewSource: { id: view },
+  apiTokenTarget: { url: 'https://dhis2.example.org', authToken: 'a-token' },
+})
+
+describe.each<[string, string, MakeBody, MakeBody, string]>([
+  [
+    'views',
+    'views',
+    ({ schema }) => viewBody(schema, 'select 1 as one'),
+    ({ schema }) => viewBody(schema, 'select ${A}'),
+    '/query',
+  ],
+  [
+    'data-quality-checks',
+    'dataQualityChecks',
+    () => checkBody(),
+    () => checkBody({ access: { userAccess: [{ id: randomUUID() }] } }),
+    '/access/userAccess/0/id',
+  ],
+  [
+    'data-quality-check-groups',
+    'dataQualityCheckGroups',
+    () => groupBody(),
+    () => groupBody({ dataQualityChecks: [{ id: randomUUID() }] }),
+    '/dataQualityChecks/0/id',
+  ],
+  [
+    'destinations',
+    'destinations',
+    destination,
+    (scene) => ({ ...destination(scene), viewSource: { id: randomUUID() } }),
+    '/viewSource/id',
+  ],
+  [
+    'workflows',
+    'workflows',
+    () => workflowBody([]),
+    () => workflowBody([{ jobs: [job(randomUUID())] }]),
+    '/steps/steps/0/jobs/0/object/uid',
+  ],
+])('the bulk save of %s', (path, list, make, makeWrong, pointer) => {
+  let manager: Asking
+  let reader: Asking
+  let scene: { schema: string; view: string }
+  beforeAll(async () => {
+    const roles = ['ROLE_MANAGE_SCHEMA', ...quality, ...others] as const
+    const { id } = await service.identity.client()
+    manager = service.as(await service.identity.person(id, [...roles]))
+    reader = service.as(await service.identity.person(id, [...roles]))
+    const access = { publicAccess: 'READ_WRITE' }
+    const { body } = await manager.post('/schemas').send(schemaBody({ access })).expect(201)
+    const view = await manager
+      .post('/views')
+      .send(viewBody(body.id, 'select 1 as one', { access }))
+      .expect(201)
+    scene = { schema: body.id, view: view.body.id }
+  })
+  const post = (by: Asking, ...bodies: object[]) => by.post(`/${path}/bulk`).send({ [list]: bodies })
+
+  it('creates and replaces by name, all or none, with the violations of each', async () => {
+    const [first, second, third] = [make(scene), make(scene), make(scene)] as Record<string, unknown>[]
+    const created = await post(manager, first!, second!).expect(200)
+    expect(created.body[list]).toMatchObject([
+      { name: first!['name'], result: 'CREATED' },
+      { name: second!['name'], result: 'CREATED' },
+    ])
+    const [{ id }] = created.body[list]
+    const replaced = await post(manager, { ...first, description: 'new', id: randomUUID() }, third!).expect(200)
+    expect(replaced.body[list]).toMatchObject([{ id, result: 'UPDATED' }, { result: 'CREATED' }])
+    const { body: read } = await manager.get(`/${path}/${id}`).expect(200)
+    expect(read.description).toBe('new')
+
+    const refused = await post(
+      manager,
+      { ...first, description: 'newer' },
+      makeWrong(scene),
+      first!,
+      makeWrong(scene),
+    ).expect(422)
+    expect(refused.body.errors.map((one: { pointer: string }) => one.pointer)).toEqual(
+      expect.arrayContaining([`/${list}/2/name`]),
+    )
+    const invalid = await post(manager, { ...first, description: 'newer' }, makeWrong(scene), makeWrong(scene)).expect(
+      422,
+    )
+    expect(invalid.body.errors.map((one: { pointer: string }) => one.pointer)).toEqual([
+      `/${list}/1${pointer}`,
+      `/${list}/2${pointer}`,
+    ])
+    expect((await manager.get(`/${path}/${id}`).expect(200)).body.description).toBe('new')
+  })
+
+  it('refuses objects that the user may not change', async () => {
+    const hidden = { ...make(scene), access: { publicAccess: 'NONE' } }
+    const shown = { ...make(scene), access: { publicAccess: 'READ' } }
+    await post(manager, hidden, shown).expect(200)
+    const { body } = await post(reader, hidden, shown).expect(422)
+    expect(body.errors).toEqual([
+      { pointer: `/${list}/0/name`, detail: expect.stringContaining('has this name') },
+      { pointer: `/${list}/1`, detail: expect.stringContaining('shared with you for reading only') },
+    ])
   })
 })

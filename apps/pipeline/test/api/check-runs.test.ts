@@ -95,7 +95,7 @@ describe('the error message of the database for a check query', () => {
     expect(own.results[0]!.message).toContain('canary-cell')
     const theirs = await runGroup(id, other)
     expect(theirs.message).toBe(
-      `2 of 2 checks are not OK. “${secret.name}”: The check could not be run. Users with read access to the check can see the reason. “${slow.name}”: The variable \${unknown_here} does not exist. Create it, correct its name, or pass its value in \`variables\` of the run.`,
+      `2 of 2 checks are not OK. “${secret.name}”: The check could not be run. Users with read access to the check can see the reason. “${slow.name}”: The variable \${unknown_here} does not exist or has no value. Create it, correct its name, or pass its value in \`variables\` of the run.`,
     )
     const runs = await other.get(`/data-quality-check-groups/${id}/runs`).expect(200)
     expect(runs.body).toHaveLength(2)

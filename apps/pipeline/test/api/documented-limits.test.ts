@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from '@jest/globals'
 import {
-  DataPipelinesBody,
+  ConfigurationBody,
   DataQualityCheckBody,
   DataQualityCheckGroupBody,
   mostJobs,
+  pipelineOperations,
   pipelineVariants,
   PublicDatasetKey,
   RunInput,
@@ -69,7 +70,11 @@ const bounds: [string, ...number[]][] = [
   ['RunInput.variables', fieldOf(RunInput, 'variables')['maxItems']],
   ['Setting.value', fieldOf(SettingBody, 'value')['maxLength']],
   ['PublicDataset.key', key.minLength, key.maxLength],
-  ['dataPipelines` of a bulk body', fieldOf(DataPipelinesBody, 'dataPipelines')['maxItems']],
+  [
+    'dataPipelines` of a bulk body',
+    fieldOf(pipelineOperations.dataPipelines.saveMany.body!, 'dataPipelines')['maxItems'],
+  ],
+  ['schemas` of a configuration', fieldOf(ConfigurationBody, 'schemas')['maxItems']],
 ]
 
 describe('the table of limits', () => {

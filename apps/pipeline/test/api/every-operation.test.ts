@@ -17,6 +17,7 @@ import { startService, type Asking, type Service } from './app-under-test.ts'
 import { deletedClient } from './deleted-client.ts'
 import { eventsOf } from './parse-server-sent-events.ts'
 import { fresh } from './create-fixtures.ts'
+import { goodConfigurations } from './good-configurations.ts'
 import { goodDataPipelines } from './good-data-pipelines.ts'
 import { goodDestinations } from './good-destinations.ts'
 import { goodPublicDatasets, loadedDataset } from './good-public-datasets.ts'
@@ -136,6 +137,7 @@ const good: Record<string, () => Promise<Good>> = {
   ...goodSchemas(given),
   ...goodVariables(given),
   ...goodDataPipelines(given),
+  ...goodConfigurations(given),
   ...goodDestinations(given),
   ...goodPublicDatasets(() => loaded),
   ...goodQuality(given),

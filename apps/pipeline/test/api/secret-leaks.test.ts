@@ -156,7 +156,7 @@ describe('a secret', () => {
     expect(await ran('/data-pipelines', uid)).toMatchObject({
       status: 'FAILED',
       errorCode: 'VARIABLE_UNKNOWN',
-      message: 'The variable ${NOBODY} does not exist. Create it, or correct its name.',
+      message: 'The variable ${NOBODY} does not exist or has no value. Create it, set its value, or correct its name.',
     })
   })
 
@@ -211,6 +211,34 @@ describe('a secret', () => {
       await ask(owner.put(`/destinations/${answer.body.id}`).send({ ...answer.body, name: 7 }))
     }
   })
+})
+
+it('a secret in a configuration is planned, applied, exported and refused', async () => {
+  const nouns = { type: 'SQL_DATABASE_D', disabled: false, runTrigger: 'NEVER', sqlQuery: 'select 1' }
+  const configuration = (more: object = {}) => ({
+    schemas: [{ name: 'Configured', permanent: false, providerSchema: 'SQL_DATABASE_D' }],
+    variables: [{ name: 'CONFIGURED', secured: true, value: canary('a variable of a configuration') }],
+    dataPipelines: [
+      {
+        ...nouns,
+        name: 'Configured',
+        jdbcSource: { ...atHome().jdbcSource, password: canary('a password of a configuration') },
+        dataWarehouseTarget: { schema: { name: 'Configured' } },
+        ...more,
+      },
+    ],
+  })
+  const first = configuration()
+  for (const [action, body, status] of [
+    ['plan', first, 200],
+    ['apply', first, 200],
+    ['plan', configuration(), 200],
+    ['apply', configuration(), 200],
+    ['plan', configuration({ runTrigger: 'CUSTOM', cronExpression: 'x' }), 422],
+    ['plan', configuration({ colour: 'red' }), 400],
+  ] as const)
+    expect((await ask(owner.post(`/configuration/${action}`).send(body))).status).toBe(status)
+  expect((await ask(owner.get('/configuration'))).status).toBe(200)
 })
 
 describe('the lists over all objects', () => {

@@ -157,3 +157,46 @@ describe('the status of the value of a variable', () => {
     expect(isRecent(saved[0].secretStatus.value.changedAt)).toBe(true)
   })
 })
+
+describe('the status of secrets that a configuration saves', () => {
+  const configuration = (value: string | undefined) => ({
+    schemas: [{ name: 'Configured', permanent: false, providerSchema: 'SQL_DATABASE_D' }],
+    variables: [
+      { name: 'CONFIGURED', secured: true, ...(value === undefined ? { redacted: ['/value'] } : { value }) },
+      { name: 'CONFIGURED_FIRST', secured: true, value: 'first' },
+    ],
+    dataPipelines: [
+      {
+        name: 'Configured',
+        type: 'FHIR',
+        disabled: false,
+        runTrigger: 'NEVER',
+        apiSource: { url: 'https://fhir.example.org/fhir', username: 'reader', password: 'first' },
+        resourceTypes: ['Patient'],
+        dataWarehouseTarget: { schema: { name: 'Configured' } },
+      },
+    ],
+  })
+  const apply = (value: string | undefined) => owner.post('/configuration/apply').send(configuration(value)).expect(200)
+  const read = async () => {
+    const variables = await owner.get('/variables?filter=name:like:CONFIGURED&order=name:asc').expect(200)
+    const pipelines = await owner.get('/data-pipelines?filter=name:eq:Configured').expect(200)
+    return [...variables.body, pipelines.body[0].apiSource].map(({ secretStatus }) => secretStatus)
+  }
+
+  it('is not set without a value, and has the time of the apply that sent another value', async () => {
+    await apply(undefined)
+    const [missing, given, source] = await read()
+    expect(missing).toEqual({ value: { set: false } })
+    expect(isRecent(given.value.changedAt)).toBe(true)
+    expect(isRecent(source.password.changedAt)).toBe(true)
+    await apply('later')
+    expect(await read()).toEqual([{ value: { set: true, changedAt: expect.any(String) } }, given, source])
+  })
+
+  it('is not in an export', async () => {
+    const { text } = await owner.get('/configuration').expect(200)
+    expect(text).toContain('CONFIGURED_FIRST')
+    expect(text).not.toMatch(/secretStatus|changedAt|"may"/)
+  })
+})

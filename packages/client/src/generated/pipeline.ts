@@ -77,6 +77,8 @@ export const queries = {
 }
 
 export const views = {
+  /** Save several views. Saves all views or none. Each one replaces the view with the same name, or is created if no view has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Runs then create or change the views in the warehouse. A query that the warehouse rejects makes its run fail. Needs `ROLE_MANAGE_VIEW`. */
+  saveMany: { method: 'post', path: '/views/bulk' } as Operation<'/views/bulk', undefined, ViewsBody, SavedViews, undefined>,
   /** List views. Needs `ROLE_SEE_VIEW`. */
   list: { method: 'get', path: '/views' } as Operation<'/views', ListQuery, undefined, View[], undefined>,
   /** Search views. Needs `ROLE_SEE_VIEW`. */
@@ -108,7 +110,7 @@ export const views = {
 }
 
 export const dataPipelines = {
-  /** Save several data pipelines. Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to the pipeline by its position in the list, as in `/dataPipelines/0/name`. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** Save several data pipelines. Saves all data pipelines or none. Each one replaces the data pipeline with the same name, or is created if no data pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   saveMany: { method: 'post', path: '/data-pipelines/bulk' } as Operation<'/data-pipelines/bulk', undefined, DataPipelinesBody, SavedDataPipelines, undefined>,
   /** List data pipelines. Needs `ROLE_SEE_DATA_PIPELINE`. */
   list: { method: 'get', path: '/data-pipelines' } as Operation<'/data-pipelines', ListQuery, undefined, DataPipeline[], undefined>,
@@ -165,6 +167,8 @@ export const dataPipelines = {
 }
 
 export const destinations = {
+  /** Save several destinations. Saves all destinations or none. Each one replaces the destination with the same name, or is created if no destination has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Needs `ROLE_MANAGE_DESTINATION`. */
+  saveMany: { method: 'post', path: '/destinations/bulk' } as Operation<'/destinations/bulk', undefined, DestinationsBody, SavedDestinations, undefined>,
   /** List destinations. Needs `ROLE_SEE_DESTINATION`. */
   list: { method: 'get', path: '/destinations' } as Operation<'/destinations', ListQuery, undefined, Destination[], undefined>,
   /** Search destinations. Needs `ROLE_SEE_DESTINATION`. */
@@ -198,6 +202,8 @@ export const destinations = {
 }
 
 export const dataQualityChecks = {
+  /** Save several data quality checks. Saves all data quality checks or none. Each one replaces the data quality check with the same name, or is created if no data quality check has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK`. */
+  saveMany: { method: 'post', path: '/data-quality-checks/bulk' } as Operation<'/data-quality-checks/bulk', undefined, DataQualityChecksBody, SavedDataQualityChecks, undefined>,
   /** List data quality checks. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
   list: { method: 'get', path: '/data-quality-checks' } as Operation<'/data-quality-checks', ListQuery, undefined, DataQualityCheck[], undefined>,
   /** Search data quality checks. Needs `ROLE_SEE_DATA_QUALITY_CHECK`. */
@@ -219,6 +225,8 @@ export const dataQualityChecks = {
 }
 
 export const dataQualityCheckGroups = {
+  /** Save several data quality check groups. Saves all data quality check groups or none. Each one replaces the data quality check group with the same name, or is created if no data quality check group has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Needs `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP`. */
+  saveMany: { method: 'post', path: '/data-quality-check-groups/bulk' } as Operation<'/data-quality-check-groups/bulk', undefined, DataQualityCheckGroupsBody, SavedDataQualityCheckGroups, undefined>,
   /** List data quality check groups. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
   list: { method: 'get', path: '/data-quality-check-groups' } as Operation<'/data-quality-check-groups', ListQuery, undefined, DataQualityCheckGroup[], undefined>,
   /** Search data quality check groups. Needs `ROLE_SEE_DATA_QUALITY_CHECK_GROUP`. */
@@ -248,6 +256,8 @@ export const dataQualityCheckGroups = {
 }
 
 export const workflows = {
+  /** Save several workflows. Saves all workflows or none. Each one replaces the workflow with the same name, or is created if no workflow has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Needs `ROLE_MANAGE_WORKFLOW`. */
+  saveMany: { method: 'post', path: '/workflows/bulk' } as Operation<'/workflows/bulk', undefined, WorkflowsBody, SavedWorkflows, undefined>,
   /** List workflows. Needs `ROLE_SEE_WORKFLOW`. */
   list: { method: 'get', path: '/workflows' } as Operation<'/workflows', ListQuery, undefined, WorkflowSearchResult, undefined>,
   /** Search workflows. Needs `ROLE_SEE_WORKFLOW`. */
@@ -270,6 +280,15 @@ export const workflows = {
   cancel: { method: 'post', path: '/workflows/:uid/cancel' } as Operation<'/workflows/:uid/cancel', undefined, undefined, ResultEnvelope, undefined>,
   /** List runs, newest first. Needs `ROLE_SEE_WORKFLOW`. */
   runs: { method: 'get', path: '/workflows/:uid/runs' } as Operation<'/workflows/:uid/runs', PageQuery, undefined, Run[], undefined>,
+}
+
+export const configuration = {
+  /** Export the configuration. Returns the objects that you may see, with names instead of ids and without secrets. The export can be applied to another organisation or installation. Needs `ROLE_SEE_SCHEMA` or `ROLE_SEE_VARIABLE` or `ROLE_SEE_DATA_QUALITY_CHECK` or `ROLE_SEE_DATA_QUALITY_CHECK_GROUP` or `ROLE_SEE_DATA_PIPELINE` or `ROLE_SEE_VIEW` or `ROLE_SEE_DESTINATION` or `ROLE_SEE_WORKFLOW`. */
+  export: { method: 'get', path: '/configuration' } as Operation<'/configuration', ExportQuery, undefined, Configuration, undefined>,
+  /** Show what applying a configuration would change. Saves nothing. Each object replaces the one with the same name, or is created. Objects that the configuration does not contain stay unchanged. An absent secret keeps its stored value. Requires the role for each kind in the configuration, and the access to each object that a single request needs. Needs `ROLE_MANAGE_SCHEMA` or `ROLE_MANAGE_VARIABLE` or `ROLE_MANAGE_DATA_QUALITY_CHECK` or `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP` or `ROLE_MANAGE_DATA_PIPELINE` or `ROLE_MANAGE_VIEW` or `ROLE_MANAGE_DESTINATION` or `ROLE_MANAGE_WORKFLOW`. */
+  plan: { method: 'post', path: '/configuration/plan' } as Operation<'/configuration/plan', undefined, ConfigurationBody, ConfigurationChanges, undefined>,
+  /** Apply a configuration. Saves all objects or none. Each object replaces the one with the same name, or is created. Objects that the configuration does not contain stay unchanged. An absent secret keeps its stored value. Requires the role for each kind in the configuration, and the access to each object that a single request needs. Runs then create or change the views in the warehouse. Needs `ROLE_MANAGE_SCHEMA` or `ROLE_MANAGE_VARIABLE` or `ROLE_MANAGE_DATA_QUALITY_CHECK` or `ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP` or `ROLE_MANAGE_DATA_PIPELINE` or `ROLE_MANAGE_VIEW` or `ROLE_MANAGE_DESTINATION` or `ROLE_MANAGE_WORKFLOW`. */
+  apply: { method: 'post', path: '/configuration/apply' } as Operation<'/configuration/apply', ApplyQuery, ConfigurationBody, ConfigurationChanges, undefined>,
 }
 
 export const warehouseReaders = {
@@ -407,6 +426,22 @@ export interface ApiLoginSourceBody {
   password?: string | null
 }
 
+export interface ApiLoginSourceBodyOfConfiguration {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+}
+
+export interface ApiLoginSourceBodyOfExport {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+}
+
 export interface ApiSource {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
@@ -430,6 +465,24 @@ export interface ApiSourceBody {
   authToken?: string | null
 }
 
+export interface ApiSourceBodyOfConfiguration {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** With a password, not with a token. */
+  username?: string
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+  /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiSourceBodyOfExport {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** With a password, not with a token. */
+  username?: string
+}
+
 export interface ApiTarget {
   /** The base address of DHIS2, without /api. */
   url: string
@@ -448,6 +501,20 @@ export interface ApiTargetBody {
   password?: string | null
 }
 
+export interface ApiTargetBodyOfConfiguration {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  username?: string
+  /** Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+}
+
+export interface ApiTargetBodyOfExport {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  username?: string
+}
+
 export interface ApiTokenSource {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
@@ -464,6 +531,18 @@ export interface ApiTokenSourceBody {
   authToken?: string | null
 }
 
+export interface ApiTokenSourceBodyOfConfiguration {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiTokenSourceBodyOfExport {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+}
+
 export interface ApiTokenTarget {
   /** The base address of DHIS2, without /api. */
   url: string
@@ -478,6 +557,18 @@ export interface ApiTokenTargetBody {
   url: string
   /** Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   authToken?: string | null
+}
+
+export interface ApiTokenTargetBodyOfConfiguration {
+  /** The base address of DHIS2, without /api. */
+  url: string
+  /** Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiTokenTargetBodyOfExport {
+  /** The base address of DHIS2, without /api. */
+  url: string
 }
 
 export interface ApiUserTokenSource {
@@ -498,6 +589,27 @@ export interface ApiUserTokenSourceBody {
   username: string
   /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   authToken?: string | null
+}
+
+export interface ApiUserTokenSourceBodyOfConfiguration {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** An API token of the system. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface ApiUserTokenSourceBodyOfExport {
+  /** The base address of the system. Leave out /api, and any username or password. */
+  url: string
+  /** An account with read access is sufficient. */
+  username: string
+}
+
+export interface ApplyQuery {
+  /** The `plan` of a plan. If the changes now differ from it, the response is 412 and nothing is saved. */
+  plan?: string
 }
 
 export interface BlobStoreLookupBody {
@@ -538,6 +650,28 @@ export interface BlobStoreSourceBody {
   accountKey?: string | null
   /** A shared access signature that may list and read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   sasToken?: string | null
+}
+
+export interface BlobStoreSourceBodyOfConfiguration {
+  /** The name of the storage account. */
+  account: string
+  /** The name of the container. */
+  container: string
+  /** The endpoint of another cloud. Default: https://<account>.blob.core.windows.net. */
+  endpoint?: string
+  /** The key of the storage account. Set either this or a SAS token. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accountKey?: string | null
+  /** A shared access signature that may list and read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  sasToken?: string | null
+}
+
+export interface BlobStoreSourceBodyOfExport {
+  /** The name of the storage account. */
+  account: string
+  /** The name of the container. */
+  container: string
+  /** The endpoint of another cloud. Default: https://<account>.blob.core.windows.net. */
+  endpoint?: string
 }
 
 export interface CatalogueName {
@@ -617,6 +751,38 @@ export interface ClinicalApiSourceBody {
   privateKey?: string | null
 }
 
+export interface ClinicalApiSourceBodyOfConfiguration {
+  /** The base address of the FHIR server. */
+  url: string
+  /** With a password, if the server supports it. */
+  username?: string
+  /** With a private key: the client id of this installation at the server. */
+  clientId?: string
+  /** The id under which the server knows the key. */
+  keyId?: string
+  /** The scope that is requested with the private key. Default: `system/*.rs`. */
+  scope?: string
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+  /** A bearer token that does not expire. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+  /** For SMART Backend Services: PKCS #8 in PEM, of RSA or P-384. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  privateKey?: string | null
+}
+
+export interface ClinicalApiSourceBodyOfExport {
+  /** The base address of the FHIR server. */
+  url: string
+  /** With a password, if the server supports it. */
+  username?: string
+  /** With a private key: the client id of this installation at the server. */
+  clientId?: string
+  /** The id under which the server knows the key. */
+  keyId?: string
+  /** The scope that is requested with the private key. Default: `system/*.rs`. */
+  scope?: string
+}
+
 export interface CloudBlobStoragePipeline extends DataPipelineFields {
   type: "CLOUD_BLOB_STORAGE"
   blobStoreSource: BlobStoreSource
@@ -679,6 +845,939 @@ export interface Column {
 export interface ColumnDescriptionBody {
   name: string
   description: string
+}
+
+export interface Configuration {
+  schemas?: ConfiguredSchema[]
+  variables?: ConfiguredVariable[]
+  dataQualityChecks?: ConfiguredDataQualityCheck[]
+  dataQualityCheckGroups?: ConfiguredDataQualityCheckGroup[]
+  dataPipelines?: ConfiguredPipeline[]
+  views?: ConfiguredView[]
+  destinations?: ConfiguredDestination[]
+  workflows?: ConfiguredWorkflow[]
+}
+
+export interface ConfigurationBody {
+  schemas?: ConfiguredSchemaBody[]
+  variables?: ConfiguredVariableBody[]
+  dataQualityChecks?: ConfiguredDataQualityCheckBody[]
+  dataQualityCheckGroups?: ConfiguredDataQualityCheckGroupBody[]
+  dataPipelines?: ConfiguredPipelineBody[]
+  views?: ConfiguredViewBody[]
+  destinations?: ConfiguredDestinationBody[]
+  workflows?: ConfiguredWorkflowBody[]
+}
+
+export interface ConfigurationChange {
+  kind: "schemas" | "variables" | "dataQualityChecks" | "dataQualityCheckGroups" | "dataPipelines" | "views" | "destinations" | "workflows"
+  name: string
+  /** The former name of a renamed object. */
+  was?: string
+  /** Absent if the object does not exist yet. */
+  id?: string
+  result: "CREATED" | "UPDATED" | "UNCHANGED"
+  /** The changed fields of an updated object. */
+  fields: FieldChange[]
+  /** The given, removed and missing secrets. Their values are compared inside the service. */
+  redacted: RedactedField[]
+  /** Whether a run has to create or change the object in the warehouse. Applying queues that run. */
+  pending: boolean
+}
+
+export interface ConfigurationChanges {
+  /** False for a plan: nothing was saved. */
+  applied: boolean
+  message: string
+  /** Identifies these changes. Send it with `POST /configuration/apply?plan=…`. */
+  plan: string
+  created: number
+  updated: number
+  unchanged: number
+  pending: number
+  /** The number of objects that need a secret for which no value is stored. */
+  missing: number
+  /** All objects of the configuration, in the order in which they are saved. */
+  changes: ConfigurationChange[]
+}
+
+/** Absent fields keep their stored values. */
+export interface ConfiguredAccess {
+  publicAccess?: "NONE" | "READ" | "READ_WRITE"
+  userAccess?: ConfiguredUserAccess[]
+  userGroupAccess?: ConfiguredGroupAccess[]
+}
+
+export interface ConfiguredCloudBlobStoragePipeline extends ConfiguredPipelineFields {
+  type: "CLOUD_BLOB_STORAGE"
+  blobStoreSource: BlobStoreSourceBodyOfExport
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptionsOfExport
+}
+
+export interface ConfiguredCloudBlobStoragePipelineBody extends ConfiguredPipelineBodyFields {
+  type: "CLOUD_BLOB_STORAGE"
+  blobStoreSource: BlobStoreSourceBodyOfConfiguration
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptionsOfConfiguration
+}
+
+export interface ConfiguredCsvUploadPipeline extends ConfiguredPipelineFields {
+  type: "CSV_UPLOAD"
+  csvOptions?: CsvOptionsOfExport
+}
+
+export interface ConfiguredCsvUploadPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "CSV_UPLOAD"
+  csvOptions?: CsvOptionsOfConfiguration
+}
+
+export interface ConfiguredDataQualityCheck {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  code: string
+  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
+  query: string
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredDataQualityCheckBody {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  code: string
+  /** One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected. */
+  query: string
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredDataQualityCheckGroup {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  dataQualityChecks?: NameReference[]
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredDataQualityCheckGroupBody {
+  name: string
+  translations?: LabelledTranslation[]
+  shortName: string
+  labels?: LabelBody[]
+  description?: string
+  dataQualityChecks?: NameReference[]
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredDestination {
+  name: string
+  translations?: Translation[]
+  description?: string
+  importOptions?: ImportOptions
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  type?: "SOURCE_SYSTEM_C"
+  viewSource: NameReference
+  apiTarget?: ApiTargetBodyOfExport
+  apiTokenTarget?: ApiTokenTargetBodyOfExport
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredDestinationBody {
+  name: string
+  translations?: Translation[]
+  description?: string
+  importOptions?: ImportOptions
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  type?: "SOURCE_SYSTEM_C"
+  viewSource: NameReference
+  apiTarget?: ApiTargetBodyOfConfiguration
+  apiTokenTarget?: ApiTokenTargetBodyOfConfiguration
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredFhirPipeline extends ConfiguredPipelineFields {
+  type: "FHIR"
+  apiSource: ClinicalApiSourceBodyOfExport
+  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
+  method?: "SEARCH" | "BULK_EXPORT"
+  /** Each becomes a table. */
+  resourceTypes: string[]
+  /** Query parameters that limit the loaded resources, without the question mark. */
+  search?: string
+  /** For an export: only the members of this group. */
+  group?: string
+  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
+  views?: ViewDefinitionOfExport[]
+}
+
+export interface ConfiguredFhirPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "FHIR"
+  apiSource: ClinicalApiSourceBodyOfConfiguration
+  /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
+  method?: "SEARCH" | "BULK_EXPORT"
+  /** Each becomes a table. */
+  resourceTypes: string[]
+  /** Query parameters that limit the loaded resources, without the question mark. */
+  search?: string
+  /** For an export: only the members of this group. */
+  group?: string
+  /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
+  views?: ViewDefinitionOfConfiguration[]
+}
+
+export interface ConfiguredFunctionPipeline extends ConfiguredPipelineFields {
+  type: "FUNCTION"
+  functionSource: FunctionPlaceBodyOfExport
+  /** The parameters of each call, in addition to the cursor. */
+  payload?: Payload
+}
+
+export interface ConfiguredFunctionPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "FUNCTION"
+  functionSource: FunctionPlaceBodyOfConfiguration
+  /** The parameters of each call, in addition to the cursor. */
+  payload?: Payload
+}
+
+export interface ConfiguredGroupAccess {
+  /** The code of the user group. */
+  code: string
+  access?: "READ" | "READ_WRITE"
+}
+
+export interface ConfiguredJob {
+  jobType: "DATA_PIPELINE_LOAD" | "VIEW_REFRESH" | "DATA_QUALITY_CHECK_GROUP_RUN" | "DESTINATION_PUSH"
+  object: NameReference
+}
+
+export interface ConfiguredObjectStorageBucketPipeline extends ConfiguredPipelineFields {
+  type: "OBJECT_STORAGE_BUCKET"
+  objectStoreSource: ObjectStoreSourceBodyOfExport
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptionsOfExport
+}
+
+export interface ConfiguredObjectStorageBucketPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "OBJECT_STORAGE_BUCKET"
+  objectStoreSource: ObjectStoreSourceBodyOfConfiguration
+  /** The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}. */
+  key: string
+  /** The delimiter of delimited text. Ignored for other formats. */
+  delimiter: "PIPE" | "COMMA" | "TAB" | "SEMI_COLON"
+  csvOptions?: CsvOptionsOfConfiguration
+}
+
+export interface ConfiguredOnlineSpreadsheetPipeline extends ConfiguredPipelineFields {
+  type: "ONLINE_SPREADSHEET"
+  spreadsheetSource: SpreadsheetSourceBodyOfExport
+  /** The name of the sheet. Default: the first sheet. */
+  sheet?: string
+  /** The range of cells to load. Default: all cells. */
+  range?: string
+  /** Whether the first row contains the column names. Default: true. */
+  headerRow?: boolean
+}
+
+export interface ConfiguredOnlineSpreadsheetPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "ONLINE_SPREADSHEET"
+  spreadsheetSource: SpreadsheetSourceBodyOfConfiguration
+  /** The name of the sheet. Default: the first sheet. */
+  sheet?: string
+  /** The range of cells to load. Default: all cells. */
+  range?: string
+  /** Whether the first row contains the column names. Default: true. */
+  headerRow?: boolean
+}
+
+export interface ConfiguredParquetUploadPipeline extends ConfiguredPipelineFields {
+  type: "PARQUET_UPLOAD"
+}
+
+export interface ConfiguredParquetUploadPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "PARQUET_UPLOAD"
+}
+
+export type ConfiguredPipeline =
+  | ConfiguredCloudBlobStoragePipeline
+  | ConfiguredSourceSystemAPipeline
+  | ConfiguredSourceSystemBPipeline
+  | ConfiguredCsvUploadPipeline
+  | ConfiguredSourceSystemCPipeline
+  | ConfiguredFunctionPipeline
+  | ConfiguredFhirPipeline
+  | ConfiguredOnlineSpreadsheetPipeline
+  | ConfiguredSourceSystemDPipeline
+  | ConfiguredSourceSystemEPipeline
+  | ConfiguredSourceSystemFPipeline
+  | ConfiguredSqlDatabaseAPipeline
+  | ConfiguredSqlDatabaseBPipeline
+  | ConfiguredSourceSystemGPipeline
+  | ConfiguredSourceSystemHPipeline
+  | ConfiguredSqlDatabaseCPipeline
+  | ConfiguredParquetUploadPipeline
+  | ConfiguredSqlDatabaseDPipeline
+  | ConfiguredPublicDatasetPipeline
+  | ConfiguredWarehouseAPipeline
+  | ConfiguredObjectStorageBucketPipeline
+  | ConfiguredSourceSystemIPipeline
+
+export type ConfiguredPipelineBody =
+  | ConfiguredCloudBlobStoragePipelineBody
+  | ConfiguredSourceSystemAPipelineBody
+  | ConfiguredSourceSystemBPipelineBody
+  | ConfiguredCsvUploadPipelineBody
+  | ConfiguredSourceSystemCPipelineBody
+  | ConfiguredFunctionPipelineBody
+  | ConfiguredFhirPipelineBody
+  | ConfiguredOnlineSpreadsheetPipelineBody
+  | ConfiguredSourceSystemDPipelineBody
+  | ConfiguredSourceSystemEPipelineBody
+  | ConfiguredSourceSystemFPipelineBody
+  | ConfiguredSqlDatabaseAPipelineBody
+  | ConfiguredSqlDatabaseBPipelineBody
+  | ConfiguredSourceSystemGPipelineBody
+  | ConfiguredSourceSystemHPipelineBody
+  | ConfiguredSqlDatabaseCPipelineBody
+  | ConfiguredParquetUploadPipelineBody
+  | ConfiguredSqlDatabaseDPipelineBody
+  | ConfiguredPublicDatasetPipelineBody
+  | ConfiguredWarehouseAPipelineBody
+  | ConfiguredObjectStorageBucketPipelineBody
+  | ConfiguredSourceSystemIPipelineBody
+
+export interface ConfiguredPipelineBodyFields {
+  name: string
+  translations?: Translation[]
+  description?: string
+  owner?: string
+  url?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  tags?: string[]
+  /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
+  schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  transformation?: TransformationBodyOfConfiguration
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  dataQualityCheckGroup?: NameReference | null
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  dataWarehouseTarget: DataWarehouseTargetBodyOfConfiguration
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredPipelineFields {
+  name: string
+  translations?: Translation[]
+  description?: string
+  owner?: string
+  url?: string
+  reference?: string
+  source?: string
+  termsOfUse?: string
+  tags?: string[]
+  /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
+  schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  transformation?: TransformationBodyOfExport
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  dataQualityCheckGroup?: NameReference | null
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  dataWarehouseTarget: DataWarehouseTargetBodyOfExport
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredPublicDatasetPipeline extends ConfiguredPipelineFields {
+  type: "PUBLIC_DATASET"
+  /** The key of the public dataset. */
+  key: string
+}
+
+export interface ConfiguredPublicDatasetPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "PUBLIC_DATASET"
+  /** The key of the public dataset. */
+  key: string
+}
+
+export interface ConfiguredSchema {
+  name: string
+  translations?: Translation[]
+  schemaName?: string
+  description?: string
+  tags?: string[]
+  permanent: boolean
+  providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredSchemaBody {
+  name: string
+  translations?: Translation[]
+  schemaName?: string
+  description?: string
+  tags?: string[]
+  permanent: boolean
+  providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredSourceSystemAPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_A"
+  apiSource: ApiLoginSourceBodyOfExport
+  /** The number of the facility. */
+  project: string
+  /** Each becomes a table. */
+  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
+  /** Dated records since this day. */
+  startDate?: string
+  /** Dated records until this day, inclusive. */
+  endDate?: string
+}
+
+export interface ConfiguredSourceSystemAPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_A"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** The number of the facility. */
+  project: string
+  /** Each becomes a table. */
+  resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
+  /** Dated records since this day. */
+  startDate?: string
+  /** Dated records until this day, inclusive. */
+  endDate?: string
+}
+
+export interface ConfiguredSourceSystemBPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_B"
+  apiSource: ApiUserTokenSourceBodyOfExport
+  /** The name after /a/ in the address of the project. */
+  domain: string
+  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
+  forms?: string[]
+  /** Each becomes a table. */
+  caseTypes?: string[]
+  /** Whether archived forms are loaded. */
+  includeArchived?: boolean
+}
+
+export interface ConfiguredSourceSystemBPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_B"
+  apiSource: ApiUserTokenSourceBodyOfConfiguration
+  /** The name after /a/ in the address of the project. */
+  domain: string
+  /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
+  forms?: string[]
+  /** Each becomes a table. */
+  caseTypes?: string[]
+  /** Whether archived forms are loaded. */
+  includeArchived?: boolean
+}
+
+export interface ConfiguredSourceSystemCPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_C"
+  apiSource: ApiSourceBodyOfExport
+  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
+  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
+  /** For data values: ids of data sets. Set either these or data elements. */
+  dataSets?: string[]
+  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
+  dataElements?: string[]
+  /** For events: ids of programs. Each stage becomes a table. */
+  programs?: string[]
+  /** For metadata. Each kind becomes a table. */
+  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
+  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
+  orgUnits?: string[]
+  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
+  periods?: string[]
+  /** If set, the list of periods is not used. */
+  startDate?: string
+  /** If set, the list of periods is not used. The day is included. */
+  endDate?: string
+  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
+  outputIdScheme?: string
+}
+
+export interface ConfiguredSourceSystemCPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_C"
+  apiSource: ApiSourceBodyOfConfiguration
+  /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
+  content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
+  /** For data values: ids of data sets. Set either these or data elements. */
+  dataSets?: string[]
+  /** For data values: ids of data elements. For analytics: items of the dimension dx. */
+  dataElements?: string[]
+  /** For events: ids of programs. Each stage becomes a table. */
+  programs?: string[]
+  /** For metadata. Each kind becomes a table. */
+  metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
+  /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
+  orgUnits?: string[]
+  /** Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day. */
+  periods?: string[]
+  /** If set, the list of periods is not used. */
+  startDate?: string
+  /** If set, the list of periods is not used. The day is included. */
+  endDate?: string
+  /** `UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`. */
+  outputIdScheme?: string
+}
+
+export interface ConfiguredSourceSystemDPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_D"
+  apiSource: ApiLoginSourceBodyOfExport
+  /** The id of the report to load. Set either this or resource types. */
+  report?: string
+  /** Each becomes a table. Set either these or a report. */
+  resourceTypes?: string[]
+}
+
+export interface ConfiguredSourceSystemDPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_D"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** The id of the report to load. Set either this or resource types. */
+  report?: string
+  /** Each becomes a table. Set either these or a report. */
+  resourceTypes?: string[]
+}
+
+export interface ConfiguredSourceSystemEPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_E"
+  apiSource: ApiTokenSourceBodyOfExport
+  /** The uid of the form, from its address. */
+  survey: string
+}
+
+export interface ConfiguredSourceSystemEPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_E"
+  apiSource: ApiTokenSourceBodyOfConfiguration
+  /** The uid of the form, from its address. */
+  survey: string
+}
+
+export interface ConfiguredSourceSystemFPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_F"
+  apiSource: ApiLoginSourceBodyOfExport
+  /** Codes of forms. Default: all forms. */
+  forms?: string[]
+  /** Whether people and places are loaded. Default: true. */
+  contacts?: boolean
+}
+
+export interface ConfiguredSourceSystemFPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_F"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** Codes of forms. Default: all forms. */
+  forms?: string[]
+  /** Whether people and places are loaded. Default: true. */
+  contacts?: boolean
+}
+
+export interface ConfiguredSourceSystemGPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_G"
+  apiSource: ApiLoginSourceBodyOfExport
+  /** The number of the project. */
+  project: string
+  /** The XML form id. */
+  form: string
+  /** Whether deleted submissions are loaded and marked. */
+  includeDeleted?: boolean
+}
+
+export interface ConfiguredSourceSystemGPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_G"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** The number of the project. */
+  project: string
+  /** The XML form id. */
+  form: string
+  /** Whether deleted submissions are loaded and marked. */
+  includeDeleted?: boolean
+}
+
+export interface ConfiguredSourceSystemHPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_H"
+  apiSource: ApiTokenSourceBodyOfExport
+  /** Ids of facilities. */
+  facilities: string[]
+  /** Requisitions initiated since this day. */
+  startDate: string
+  /** Requisitions initiated until this day, inclusive. */
+  endDate: string
+}
+
+export interface ConfiguredSourceSystemHPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_H"
+  apiSource: ApiTokenSourceBodyOfConfiguration
+  /** Ids of facilities. */
+  facilities: string[]
+  /** Requisitions initiated since this day. */
+  startDate: string
+  /** Requisitions initiated until this day, inclusive. */
+  endDate: string
+}
+
+export interface ConfiguredSourceSystemIPipeline extends ConfiguredPipelineFields {
+  type: "SOURCE_SYSTEM_I"
+  apiSource: ApiLoginSourceBodyOfExport
+  /** Each becomes a table; nested lists become child tables. */
+  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
+  /** Records changed since this day. */
+  startDate?: string
+}
+
+export interface ConfiguredSourceSystemIPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SOURCE_SYSTEM_I"
+  apiSource: ApiLoginSourceBodyOfConfiguration
+  /** Each becomes a table; nested lists become child tables. */
+  entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
+  /** Records changed since this day. */
+  startDate?: string
+}
+
+export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields {
+  type: "SQL_DATABASE_A"
+  jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_A"
+  jdbcSource: JdbcSourceBodyOfConfiguration
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields {
+  type: "SQL_DATABASE_B"
+  jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_B"
+  jdbcSource: JdbcSourceBodyOfConfiguration
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields {
+  type: "SQL_DATABASE_C"
+  jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_C"
+  jdbcSource: JdbcSourceBodyOfConfiguration
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields {
+  type: "SQL_DATABASE_D"
+  jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "SQL_DATABASE_D"
+  jdbcSource: JdbcSourceBodyOfConfiguration
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier?: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredUserAccess {
+  username: string
+  access?: "READ" | "READ_WRITE"
+}
+
+export interface ConfiguredVariable {
+  name: string
+  translations?: Translation[]
+  /** Stored encrypted and never returned. */
+  secured: boolean
+  /** If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured. */
+  value?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredVariableBody {
+  name: string
+  translations?: Translation[]
+  /** Stored encrypted and never returned. */
+  secured: boolean
+  /** If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured. */
+  value?: string
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredView {
+  status?: ViewStatusBodyOfExport
+  name: string
+  translations?: Translation[]
+  description?: string
+  tags?: string[]
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query: string
+  /** Whether its rows are stored and refreshed by each run. */
+  materialized: boolean
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  schema: NameReference
+  /** The view in the warehouse. Default: derived from the name. */
+  dataWarehouseViewName?: string
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredViewBody {
+  status?: ViewStatusBodyOfConfiguration
+  name: string
+  translations?: Translation[]
+  description?: string
+  tags?: string[]
+  /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
+  query: string
+  /** Whether its rows are stored and refreshed by each run. */
+  materialized: boolean
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  continuouslyUpdated?: boolean
+  schema: NameReference
+  /** The view in the warehouse. Default: derived from the name. */
+  dataWarehouseViewName?: string
+  /** Absent fields mean false. */
+  anonymousAccess?: AnonymousAccessBody
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
+  type: "WAREHOUSE_A"
+  jdbcSource: JdbcSourceBodyOfExport
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBodyFields {
+  type: "WAREHOUSE_A"
+  jdbcSource: JdbcSourceBodyOfConfiguration
+  /** One statement that only reads data. Set either this or tables. */
+  sqlQuery?: string
+  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  tables?: TableMetadata[]
+  /** The ARN of the role that reads and writes files on behalf of the warehouse. */
+  roleIdentifier: string
+  /** The region of the warehouse. DEFAULT is the region of the service. */
+  region: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+}
+
+export interface ConfiguredWorkflow {
+  name: string
+  translations?: Translation[]
+  description?: string
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  /** Whether runs in between are incremental for jobs that support it. */
+  continuouslyUpdated: boolean
+  steps: WorkflowStepsBodyOfExport
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
+}
+
+export interface ConfiguredWorkflowBody {
+  name: string
+  translations?: Translation[]
+  description?: string
+  disabled: boolean
+  runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
+  cronExpression?: string
+  /** Minutes between two continuous updates. */
+  continuousUpdateInterval?: number
+  /** Hours between two full refreshes of a continuously updated object. */
+  fullRefreshInterval?: number
+  /** Whether runs in between are incremental for jobs that support it. */
+  continuouslyUpdated: boolean
+  steps: WorkflowStepsBodyOfConfiguration
+  /** Absent fields keep their stored values. */
+  access?: ConfiguredAccess
+  /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
+  was?: string
+  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  redacted?: string[]
 }
 
 export interface ConnectionStrings {
@@ -769,6 +1868,64 @@ export interface CsvGuesses {
 }
 
 export interface CsvOptions {
+  /** PIPE, COMMA, TAB, SEMI_COLON, or one ASCII sign. */
+  delimiter?: string
+  quote?: "DOUBLE" | "SINGLE" | "NONE"
+  escape?: "DOUBLED" | "BACKSLASH"
+  comment?: string
+  headerRow?: boolean
+  headerLines?: number
+  skipLines?: number
+  footerLines?: number
+  /** Number of delimiters at the end of every row after the last column. */
+  trailingDelimiters?: number
+  /** Whether spaces around fields and their quotes are removed. */
+  trimSpaces?: boolean
+  nullValues?: string[]
+  decimal?: "POINT" | "COMMA"
+  /** The name of the encoding in the WHATWG Encoding Standard. */
+  encoding?: string
+  /** For a workbook: the name of the sheet. Default: the first visible sheet with rows. */
+  sheet?: string
+  /** For a workbook: the position of the sheet, from 1, including hidden ones; replaces its name. */
+  sheetNumber?: number
+  /** For a zip archive with several files: the file to read. */
+  entry?: string
+  /** For a JSON document: the key whose value contains the rows. */
+  rowsUnder?: string
+  columns?: CsvColumn[]
+}
+
+export interface CsvOptionsOfConfiguration {
+  /** PIPE, COMMA, TAB, SEMI_COLON, or one ASCII sign. */
+  delimiter?: string
+  quote?: "DOUBLE" | "SINGLE" | "NONE"
+  escape?: "DOUBLED" | "BACKSLASH"
+  comment?: string
+  headerRow?: boolean
+  headerLines?: number
+  skipLines?: number
+  footerLines?: number
+  /** Number of delimiters at the end of every row after the last column. */
+  trailingDelimiters?: number
+  /** Whether spaces around fields and their quotes are removed. */
+  trimSpaces?: boolean
+  nullValues?: string[]
+  decimal?: "POINT" | "COMMA"
+  /** The name of the encoding in the WHATWG Encoding Standard. */
+  encoding?: string
+  /** For a workbook: the name of the sheet. Default: the first visible sheet with rows. */
+  sheet?: string
+  /** For a workbook: the position of the sheet, from 1, including hidden ones; replaces its name. */
+  sheetNumber?: number
+  /** For a zip archive with several files: the file to read. */
+  entry?: string
+  /** For a JSON document: the key whose value contains the rows. */
+  rowsUnder?: string
+  columns?: CsvColumn[]
+}
+
+export interface CsvOptionsOfExport {
   /** PIPE, COMMA, TAB, SEMI_COLON, or one ASCII sign. */
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
@@ -1030,6 +2187,14 @@ export interface DataQualityCheckGroupBody {
   access?: AccessPart
 }
 
+export interface DataQualityCheckGroupsBody {
+  dataQualityCheckGroups: DataQualityCheckGroupBody[]
+}
+
+export interface DataQualityChecksBody {
+  dataQualityChecks: DataQualityCheckBody[]
+}
+
 export interface DataQuery {
   page?: number
   pageSize?: number
@@ -1049,6 +2214,16 @@ export interface DataWarehouseTarget {
 
 export interface DataWarehouseTargetBody {
   schema: SchemaReference
+  tableName?: string
+}
+
+export interface DataWarehouseTargetBodyOfConfiguration {
+  schema: NameReference
+  tableName?: string
+}
+
+export interface DataWarehouseTargetBodyOfExport {
+  schema: NameReference
   tableName?: string
 }
 
@@ -1114,6 +2289,10 @@ export interface DestinationBody {
   access?: AccessPart
 }
 
+export interface DestinationsBody {
+  destinations: DestinationBody[]
+}
+
 export interface ExplainBody {
   /** One SELECT, VALUES, TABLE or WITH … SELECT in the syntax of the warehouse. `${name}` is the value of a variable. */
   sql: string
@@ -1131,6 +2310,11 @@ export interface ExplainedQuery {
   estimatedRows?: number
   /** The plan as the warehouse prints it. */
   plan: string
+}
+
+export interface ExportQuery {
+  /** The kinds to export. Default: all kinds that you may see. */
+  kinds?: ("schemas" | "variables" | "dataQualityChecks" | "dataQualityCheckGroups" | "dataPipelines" | "views" | "destinations" | "workflows")[]
 }
 
 export interface FhirPipeline extends DataPipelineFields {
@@ -1176,6 +2360,14 @@ export interface FhirSourceBody extends SourceBodyFields {
   group?: string
   /** ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition. */
   views?: ViewDefinition[]
+}
+
+export interface FieldChange {
+  pointer: string
+  /** The value as JSON. A value of more than 1,000 characters is cut and ends with an ellipsis. */
+  before?: string
+  /** The value as JSON. A value of more than 1,000 characters is cut and ends with an ellipsis. */
+  after?: string
 }
 
 export interface FilePreviewQuery {
@@ -1271,6 +2463,38 @@ export interface FunctionPlaceBody {
   secretKey?: string | null
 }
 
+export interface FunctionPlaceBodyOfConfiguration {
+  /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
+  url?: string
+  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  functionName?: string
+  /** The version or alias in AWS Lambda. */
+  qualifier?: string
+  /** The region of AWS Lambda. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
+  headerName?: string
+  /** The token for the address. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+  /** The id of the access key of AWS Lambda. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accessKey?: string | null
+  /** The secret key of the access key. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  secretKey?: string | null
+}
+
+export interface FunctionPlaceBodyOfExport {
+  /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
+  url?: string
+  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  functionName?: string
+  /** The version or alias in AWS Lambda. */
+  qualifier?: string
+  /** The region of AWS Lambda. */
+  region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
+  /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
+  headerName?: string
+}
+
 export interface FunctionSourceBody extends SourceBodyFields {
   type: "FUNCTION"
   functionSource: FunctionPlaceBody
@@ -1343,6 +2567,38 @@ export interface JdbcSourceBody {
   trustServerCertificate?: boolean
   /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   password?: string | null
+}
+
+export interface JdbcSourceBodyOfConfiguration {
+  /** A host name or IP address, without port and scheme. */
+  hostname: string
+  /** Default: the standard port of the system. */
+  port?: number
+  /** The name of the database; for Oracle, of the service. */
+  database: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** Connect by TLS only. Default: false. */
+  ssl?: boolean
+  /** With TLS: accept any certificate of the server. Default: false. */
+  trustServerCertificate?: boolean
+  /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  password?: string | null
+}
+
+export interface JdbcSourceBodyOfExport {
+  /** A host name or IP address, without port and scheme. */
+  hostname: string
+  /** Default: the standard port of the system. */
+  port?: number
+  /** The name of the database; for Oracle, of the service. */
+  database: string
+  /** An account with read access is sufficient. */
+  username: string
+  /** Connect by TLS only. Default: false. */
+  ssl?: boolean
+  /** With TLS: accept any certificate of the server. Default: false. */
+  trustServerCertificate?: boolean
 }
 
 export interface Job {
@@ -1456,6 +2712,10 @@ export interface LogStreamQuery {
 export interface LookedUp {
   id: string
   code: string
+  name: string
+}
+
+export interface NameReference {
   name: string
 }
 
@@ -1581,6 +2841,36 @@ export interface ObjectStoreSourceBody {
   accessKey?: string | null
   /** The secret key of the access key. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   secretKey?: string | null
+}
+
+export interface ObjectStoreSourceBodyOfConfiguration {
+  /** The name of the bucket. */
+  bucket?: string
+  /** A field of older clients. Sluice stores it and does not use it; the key selects the objects to load. */
+  objectKey?: string
+  /** The region of the bucket. Default: detected. */
+  region?: string
+  /** The endpoint of an S3-compatible store. Default: Amazon S3. */
+  endpoint?: string
+  /** Whether the bucket is part of the URL path (path-style), as many S3-compatible stores require. */
+  pathStyle?: boolean
+  /** The id of the key. Without keys, only public objects are read. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  accessKey?: string | null
+  /** The secret key of the access key. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  secretKey?: string | null
+}
+
+export interface ObjectStoreSourceBodyOfExport {
+  /** The name of the bucket. */
+  bucket?: string
+  /** A field of older clients. Sluice stores it and does not use it; the key selects the objects to load. */
+  objectKey?: string
+  /** The region of the bucket. Default: detected. */
+  region?: string
+  /** The endpoint of an S3-compatible store. Default: Amazon S3. */
+  endpoint?: string
+  /** Whether the bucket is part of the URL path (path-style), as many S3-compatible stores require. */
+  pathStyle?: boolean
 }
 
 export interface OnlineSpreadsheetPipeline extends DataPipelineFields {
@@ -1927,6 +3217,12 @@ export interface ReaderConnection {
   sslMode?: "prefer" | "require" | "verify-full"
 }
 
+export interface RedactedField {
+  pointer: string
+  /** SAME: the given value is the stored one. CHANGED: it differs. SET: none was stored. REMOVED: the stored value is deleted. MISSING: the configuration names the secret in `redacted`, but no value is stored. */
+  state: "SAME" | "CHANGED" | "SET" | "REMOVED" | "MISSING"
+}
+
 export interface Reference {
   id: string
 }
@@ -2156,12 +3452,64 @@ export interface RunnableObject {
 export interface SavedDataPipeline {
   id: string
   name: string
-  type: string
   result: "CREATED" | "UPDATED"
+  type: string
 }
 
 export interface SavedDataPipelines {
   dataPipelines: SavedDataPipeline[]
+}
+
+export interface SavedDataQualityCheck {
+  id: string
+  name: string
+  result: "CREATED" | "UPDATED"
+}
+
+export interface SavedDataQualityCheckGroup {
+  id: string
+  name: string
+  result: "CREATED" | "UPDATED"
+}
+
+export interface SavedDataQualityCheckGroups {
+  dataQualityCheckGroups: SavedDataQualityCheckGroup[]
+}
+
+export interface SavedDataQualityChecks {
+  dataQualityChecks: SavedDataQualityCheck[]
+}
+
+export interface SavedDestination {
+  id: string
+  name: string
+  result: "CREATED" | "UPDATED"
+}
+
+export interface SavedDestinations {
+  destinations: SavedDestination[]
+}
+
+export interface SavedView {
+  id: string
+  name: string
+  result: "CREATED" | "UPDATED"
+  /** Whether a run still has to create or change the view in the warehouse. */
+  pending: boolean
+}
+
+export interface SavedViews {
+  views: SavedView[]
+}
+
+export interface SavedWorkflow {
+  id: string
+  name: string
+  result: "CREATED" | "UPDATED"
+}
+
+export interface SavedWorkflows {
+  workflows: SavedWorkflow[]
 }
 
 export interface SchedulePreview {
@@ -2683,6 +4031,20 @@ export interface SpreadsheetSourceBody {
   authToken?: string | null
 }
 
+export interface SpreadsheetSourceBodyOfConfiguration {
+  /** The address of the spreadsheet in the browser. */
+  url: string
+  /** The JSON key file of an account that the spreadsheet is shared with. Without it, an API key is needed. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  serviceAccountKey?: string | null
+  /** An API key is sufficient if everyone with the link can view the spreadsheet. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
+  authToken?: string | null
+}
+
+export interface SpreadsheetSourceBodyOfExport {
+  /** The address of the spreadsheet in the browser. */
+  url: string
+}
+
 export interface SqlDatabaseAPipeline extends DataPipelineFields {
   type: "SQL_DATABASE_A"
   jdbcSource: JdbcSource
@@ -2879,6 +4241,26 @@ export interface StepBody {
   jobs?: JobBody[]
 }
 
+export interface StepBodyOfConfiguration {
+  /** SERIAL, the default: one job after the other. PARALLEL: all jobs of the step, limited by the slots of the organisation; further jobs are QUEUED. */
+  executionMode?: "SERIAL" | "PARALLEL"
+  /** Seconds between the end of the step and the start of the next one. Default: 0. */
+  delayAfter?: number
+  /** Whether its jobs are skipped. Default: false. */
+  disabled?: boolean
+  jobs?: ConfiguredJob[]
+}
+
+export interface StepBodyOfExport {
+  /** SERIAL, the default: one job after the other. PARALLEL: all jobs of the step, limited by the slots of the organisation; further jobs are QUEUED. */
+  executionMode?: "SERIAL" | "PARALLEL"
+  /** Seconds between the end of the step and the start of the next one. Default: 0. */
+  delayAfter?: number
+  /** Whether its jobs are skipped. Default: false. */
+  disabled?: boolean
+  jobs?: ConfiguredJob[]
+}
+
 export interface Table {
   schema: string
   name: string
@@ -2967,6 +4349,20 @@ export interface Transformation {
 }
 
 export interface TransformationBody {
+  sqlStatements?: ({
+    description?: string
+    statement: string
+  })[]
+}
+
+export interface TransformationBodyOfConfiguration {
+  sqlStatements?: ({
+    description?: string
+    statement: string
+  })[]
+}
+
+export interface TransformationBodyOfExport {
   sqlStatements?: ({
     description?: string
     statement: string
@@ -3108,6 +4504,22 @@ export interface ViewDefinition {
   constant?: ({})[]
 }
 
+export interface ViewDefinitionOfConfiguration {
+  name: string
+  resource: string
+  select: ({})[]
+  where?: ({})[]
+  constant?: ({})[]
+}
+
+export interface ViewDefinitionOfExport {
+  name: string
+  resource: string
+  select: ({})[]
+  where?: ({})[]
+  constant?: ({})[]
+}
+
 export interface ViewPreviewBody {
   /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
   query: string
@@ -3141,6 +4553,24 @@ export interface ViewStatusBody {
   visualizationId?: number
   /** The address of an external dashboard that shows the view. The service only stores it. */
   visualizationHref?: string
+}
+
+export interface ViewStatusBodyOfConfiguration {
+  /** The number of an external dashboard that shows the view. The service only stores it. */
+  visualizationId?: number
+  /** The address of an external dashboard that shows the view. The service only stores it. */
+  visualizationHref?: string
+}
+
+export interface ViewStatusBodyOfExport {
+  /** The number of an external dashboard that shows the view. The service only stores it. */
+  visualizationId?: number
+  /** The address of an external dashboard that shows the view. The service only stores it. */
+  visualizationHref?: string
+}
+
+export interface ViewsBody {
+  views: ViewBody[]
 }
 
 export interface WarehouseAPipeline extends DataPipelineFields {
@@ -3300,4 +4730,20 @@ export interface WorkflowStepsBody {
   /** STOP, the default, skips all jobs after a failed one. CONTINUE runs them. */
   errorStrategy?: "STOP" | "CONTINUE"
   steps?: StepBody[]
+}
+
+export interface WorkflowStepsBodyOfConfiguration {
+  /** STOP, the default, skips all jobs after a failed one. CONTINUE runs them. */
+  errorStrategy?: "STOP" | "CONTINUE"
+  steps?: StepBodyOfConfiguration[]
+}
+
+export interface WorkflowStepsBodyOfExport {
+  /** STOP, the default, skips all jobs after a failed one. CONTINUE runs them. */
+  errorStrategy?: "STOP" | "CONTINUE"
+  steps?: StepBodyOfExport[]
+}
+
+export interface WorkflowsBody {
+  workflows: WorkflowBody[]
 }

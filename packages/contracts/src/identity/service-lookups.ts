@@ -3,7 +3,7 @@ import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { SingleLineText, Timestamp, Uid } from '../field-types.ts'
 import { RoleList } from '../roles.ts'
 import { clientDomains, TimeZone } from './client.ts'
-import { userStatuses } from './user.ts'
+import { UserGroupSummary, userStatuses } from './user.ts'
 
 export const ClientSummary = defineContract(
   'ClientSummary',
@@ -90,6 +90,20 @@ export const LookupBody = defineContract(
 )
 export type LookupBody = TypeOf<typeof LookupBody>
 
+/** Usernames of users or ids of applications, and codes of user groups, of one client. */
+export const PrincipalNames = defineContract(
+  'PrincipalNames',
+  Type.Object(
+    {
+      client: Uid,
+      usernames: Type.Array(SingleLineText, { maxItems: 1000 }),
+      userGroupCodes: Type.Array(SingleLineText, { maxItems: 1000 }),
+    },
+    noUnknownFields,
+  ),
+)
+export type PrincipalNames = TypeOf<typeof PrincipalNames>
+
 export const UserSummary = defineContract(
   'UserSummary',
   Type.Object(
@@ -98,3 +112,15 @@ export const UserSummary = defineContract(
   ),
 )
 export type UserSummary = TypeOf<typeof UserSummary>
+
+export const NamedPrincipals = defineContract(
+  'NamedPrincipals',
+  Type.Object(
+    {
+      users: Type.Array(UserSummary, { maxItems: 1000 }),
+      userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
+    },
+    noUnknownFields,
+  ),
+)
+export type NamedPrincipals = TypeOf<typeof NamedPrincipals>

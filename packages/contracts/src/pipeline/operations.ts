@@ -1,4 +1,5 @@
 import { auditSignatures } from './operations/audit.ts'
+import { configurationSignatures } from './operations/configuration.ts'
 import { dataPipelineSignatures } from './operations/data-pipelines.ts'
 import { dataQualityCheckGroupSignatures } from './operations/data-quality-check-groups.ts'
 import { dataQualityCheckSignatures } from './operations/data-quality-checks.ts'
@@ -29,6 +30,7 @@ export const pipelineOperations = {
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
   workflows: workflowSignatures,
+  configuration: configurationSignatures,
   warehouseReaders: warehouseReaderSignatures,
   runs: runListSignatures,
   schedules: scheduleSignatures,

@@ -94,7 +94,7 @@ const modules: Record<string, string[]> = {
   'apps/pipeline/src/workflows': pipelineModules('queue', 'runs', 'run-lifecycle'),
   'apps/pipeline/src/variables': pipelineModules('secrets'),
   'apps/pipeline/src/quality-checks': pipelineModules('runs', 'run-lifecycle', 'variables', 'secrets'),
-  'apps/pipeline/src/views': pipelineModules('runs', 'variables'),
+  'apps/pipeline/src/views': pipelineModules('runs', 'variables', 'deleted-tables'),
   'apps/pipeline/src/destinations': pipelineModules('runs', 'variables', 'secrets'),
   'apps/pipeline/src/warehouses': ['apps/pipeline/src'],
   'apps/pipeline/src/erasure': pipelineModules('files', 'warehouses'),

@@ -7,6 +7,7 @@ import {
   type UserSummary,
 } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
+import { toSkeleton } from '../../sign-in/username.ts'
 import { findPrincipal } from '../../sign-in/sessions/principal.ts'
 import { defineIdentityOperation } from '../operation-context.ts'
 
@@ -34,6 +35,22 @@ export const lookupOperations = {
     const { rows } = await sql<UserGroupSummary>`
       select uid as id, client, name, code from user_groups where uid = any(${body.ids}) order by id`.execute(db)
     return rows
+  }),
+
+  principals: defineIdentityOperation(lookups.principals, async ({ db, body }) => {
+    const { client, usernames, userGroupCodes } = body
+    const skeletons = usernames.map(toSkeleton)
+    const users = await sql<UserSummary>`
+      select uid as id, client, username, name, status from users
+      where client = ${client} and username_skeleton = any(${skeletons}) and username = any(${usernames})
+      union all
+      select uid, client, sso_client_id, client_name, 'ACTIVE' from sso_client_configs
+      where client = ${client} and sso_client_id = any(${usernames})
+      order by id limit 1000`.execute(db)
+    const userGroups = await sql<UserGroupSummary>`
+      select uid as id, client, name, code from user_groups where client = ${client} and code = any(${userGroupCodes})
+      order by id limit 1000`.execute(db)
+    return { users: users.rows, userGroups: userGroups.rows }
   }),
 
   clients: defineIdentityOperation(lookups.clients, async ({ db, body }) => {

@@ -18,6 +18,7 @@ import { type PipelineContext, type RequestContext, definePipelineOperation } fr
 import { assertSharingTargets } from '../object-access.ts'
 import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { followLogs } from './follow-logs.ts'
 import { findLoadedTable, findStagingTableOf, readLoadedRows, readLoadedTable } from './loaded-table.ts'
@@ -25,10 +26,9 @@ import { lookUp, lookUpSaved } from './source-lookup.ts'
 import { previewFile, previewSource } from './preview.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { assertUndoSupported, readTargetSchema, restorePrevious } from './restore-previous-load.ts'
-import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
-import { dataPipelineWriting } from './write.ts'
+import { dataPipelineKind, dataPipelineWriting } from './write.ts'
 import { listLogs } from '../../runs/read-runs.ts'
 import { presentLogEntry } from '../runs/run-responses.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
@@ -150,7 +150,7 @@ const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
   // Must precede `/data-pipelines/:uid`, which would match these paths, too.
-  saveMany: definePipelineOperation(signatures.saveMany, saveDataPipelines),
+  saveMany: saveManyOperation(signatures.saveMany, dataPipelineKind),
   preview: definePipelineOperation(signatures.preview, previewSource),
   previewFile: definePipelineOperation(signatures.previewFile, previewFile),
   lookup: definePipelineOperation(signatures.lookup, lookUp),

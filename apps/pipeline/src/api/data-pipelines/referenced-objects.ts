@@ -1,11 +1,13 @@
 import type { KeyRing } from '@sluice/database'
 import { type Caller, problems } from '@sluice/http-server'
+import { visibleTo } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { type Variables, readVariables } from '../../variables/variables.ts'
 import { lockWritableSchema } from '../schemas/records.ts'
 import { readDefaultAccess } from '../object-access.ts'
+import type { RequestContext } from '../operation-context.ts'
 
 interface TargetSchema {
   id: number
@@ -85,6 +87,29 @@ export async function resolveType(
   const checked = checkPipelineBody((await storedType?.()) ?? inferType(sent), sent)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
+}
+
+/** Adds missing types to bodies, from the stored pipelines of the same names. `collect` keeps the violations of each body. */
+export async function resolveTypes(
+  sent: readonly SentDataPipelineBody[],
+  { db, caller }: RequestContext,
+  collect: (index: number, work: () => Promise<void>) => Promise<unknown>,
+): Promise<DataPipelineBody[]> {
+  const names = sent.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
+  const stored =
+    names.length === 0
+      ? []
+      : await db
+          .selectFrom('data_pipelines as r')
+          .select(['name', 'type'])
+          .where('name', 'in', names)
+          .where(visibleTo(caller, 'READ'))
+          .execute()
+  const typeOf = new Map(stored.map(({ name, type }) => [name, type]))
+  const typed: DataPipelineBody[] = []
+  for (const [index, one] of sent.entries())
+    await collect(index, async () => void typed.push(await resolveType(one, async () => typeOf.get(one.name))))
+  return typed
 }
 
 const hasType = (sent: SentDataPipelineBody): sent is DataPipelineBody => (sent.type ?? undefined) !== undefined

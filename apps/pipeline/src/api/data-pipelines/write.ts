@@ -15,9 +15,16 @@ import { assertDeletable } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation-context.ts'
 import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
-import { type PipelineLookups, createLookups, resolveType } from './referenced-objects.ts'
+import {
+  type PipelineLookups,
+  createCachedLookups,
+  createLookups,
+  resolveType,
+  resolveTypes,
+} from './referenced-objects.ts'
 import { qualityGroupColumn } from './quality-group.ts'
-import type { DataPipelineRow } from './records.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 import { sourceColumns } from './pipeline-source.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
@@ -64,6 +71,19 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
+export const dataPipelineKind: NamedKind<DataPipelineRow, DataPipelineBody, SentDataPipelineBody> = {
+  records: dataPipelines,
+  writing: dataPipelineWriting,
+  cached(trx, { caller }) {
+    const known = createCachedLookups(trx, caller)
+    const columns: typeof dataPipelineWriting.columns = (on, body, current, input) =>
+      pipelineColumns(on, body, current, input, known)
+    return { ...dataPipelineWriting, columns }
+  },
+  complete: resolveTypes,
+  present: ({ after }) => ({ type: after.type }),
+}
+
 /** Returns whether the dataset exists. Locks it, so that a deletion of the dataset waits for this transaction and then finds this pipeline. */
 async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
   const dataset = await trx
@@ -76,7 +96,7 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
 }
 
 /** Returns the columns of a pipeline. `known` looks up the objects to which the pipeline refers. */
-export async function pipelineColumns(
+async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,

@@ -7,7 +7,8 @@ import { lineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
-import { createGroup, groupWriting, updateGroup } from './write.ts'
+import { groupKind, groupWriting } from './write.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const checkGroupResource = {
   operation: definePipelineOperation,
@@ -29,10 +30,9 @@ const { cancel, runs } = runOperations(
 
 export const dataQualityCheckGroupOperations = {
   ...recordOperations(signatures, checkGroupResource),
+  saveMany: saveManyOperation(signatures.saveMany, groupKind),
   ...sharingOperations(signatures, checkGroupResource, assertSharingTargets),
   ...lineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK_GROUP', records: dataQualityCheckGroups }),
-  create: definePipelineOperation(signatures.create, createGroup),
-  update: definePipelineOperation(signatures.update, updateGroup),
   run: definePipelineOperation(signatures.run, runGroup),
   start: definePipelineOperation(signatures.start, startGroup),
   cancel,

@@ -1,15 +1,15 @@
-import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, hasRole } from '@sluice/contracts'
-import { type JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
-import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
+import { type DataQualityCheckGroupBody, hasRole } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http-server'
+import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled-columns.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
-import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
+import { type GroupRow, dataQualityCheckGroups } from './records.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
-/** Writes the row of the group. Its checks are in another table. */
 export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
@@ -27,6 +27,12 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
     }
   },
 
+  async writeParts(trx: Transaction<DB>, row, { dataQualityChecks = [] }, _current, { caller }) {
+    const checks = dataQualityChecks.map(({ id }) => ({ id }))
+    await writeChecks(trx, caller, row.id, checks)
+    return { checks }
+  },
+
   async beforeDelete(trx: Transaction<DB>, { id, client }, { caller }) {
     await assertDeletable(trx, caller, { kind: 'DATA_QUALITY_CHECK_GROUP', id, client })
   },
@@ -34,43 +40,9 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
   async afterDelete() {},
 }
 
-type SaveGroupRequest = OperationInput<
-  PipelineContext,
-  '/data-quality-check-groups/:uid',
-  undefined,
-  DataQualityCheckGroupBody
->
-type GroupAnswer = Promise<JsonResponse<DataQualityCheckGroup>>
-
-const checksIn = ({ dataQualityChecks = [] }: DataQualityCheckGroupBody) => dataQualityChecks.map(({ id }) => ({ id }))
-
-export async function createGroup(input: Omit<SaveGroupRequest, 'params'>): GroupAnswer {
-  const { caller, body, request, write } = input
-  await groupWriting.check(body, input)
-  const row = await write(async (trx) => {
-    const made = await groups.insert(trx, caller, await groupWriting.columns(trx, body, undefined, input))
-    await writeChecks(trx, caller, made.id, checksIn(body))
-    request.audit(made.uid, { after: redactSecrets({ ...made, checks: checksIn(body) }) })
-    return made
-  })
-  return groups.created(row, input)
-}
-
-/** Replaces a group, the list of its checks included. */
-export async function updateGroup(input: SaveGroupRequest): GroupAnswer {
-  const { caller, params, body, request, write } = input
-  await groupWriting.check(body, input)
-  const row = await write(async (trx) => {
-    const before = await groups.lock(trx, caller, params.uid, request.ifMatch)
-    const after = await groups.update(trx, caller, before, await groupWriting.columns(trx, body, before, input))
-    await writeChecks(trx, caller, after.id, checksIn(body))
-    request.audit(after.uid, {
-      before: redactSecrets(before),
-      after: redactSecrets({ ...after, checks: checksIn(body) }),
-    })
-    return after
-  })
-  return groups.answer(row, input)
+export const groupKind: NamedKind<GroupRow, DataQualityCheckGroupBody> = {
+  records: dataQualityCheckGroups,
+  writing: groupWriting,
 }
 
 /** Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay. */

@@ -5,7 +5,7 @@ import { type PipelineContext, definePipelineOperation } from '../operation-cont
 import { lineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
-import { checkWriting } from './write.ts'
+import { checkKind, checkWriting } from './write.ts'
 import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { readRunVariables } from '../../quality-checks/sealed-run-variables.ts'
@@ -13,6 +13,7 @@ import { whileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const checkLimits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
@@ -49,6 +50,7 @@ const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, checkResource),
+  saveMany: saveManyOperation(signatures.saveMany, checkKind),
   ...sharingOperations(signatures, checkResource, assertSharingTargets),
   ...lineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK', records: dataQualityChecks }),
   run: definePipelineOperation(signatures.run, runOneCheck),

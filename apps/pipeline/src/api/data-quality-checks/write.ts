@@ -5,7 +5,8 @@ import { labelledColumns } from '../data-quality/labelled-columns.ts'
 import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
-import type { CheckRow } from './records.ts'
+import { type CheckRow, dataQualityChecks } from './records.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {
@@ -28,4 +29,9 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
   },
 
   async afterDelete() {},
+}
+
+export const checkKind: NamedKind<CheckRow, DataQualityCheckBody> = {
+  records: dataQualityChecks,
+  writing: checkWriting,
 }

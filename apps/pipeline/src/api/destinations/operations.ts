@@ -7,7 +7,8 @@ import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { lookUpSaved, testConnection, testTarget } from './test-target.ts'
 import { destinationRecords } from './records.ts'
-import { destinationWriting } from './write.ts'
+import { destinationKind, destinationWriting } from './write.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const destinationResource = {
   operation: definePipelineOperation,
@@ -20,6 +21,7 @@ export const destinationOperations = {
   // Must precede `/destinations/:uid`, which would match this path, too.
   testTarget: definePipelineOperation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, destinationResource),
+  saveMany: saveManyOperation(signatures.saveMany, destinationKind),
   ...sharingOperations(signatures, destinationResource, assertSharingTargets),
   ...lineageOperation(signatures, { kind: 'DESTINATION', records: destinationRecords }),
   ...runOperations(signatures, { kind: 'DESTINATION', records: destinationRecords }),

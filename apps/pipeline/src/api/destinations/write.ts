@@ -9,7 +9,7 @@ import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
-import type { DestinationRow } from './records.ts'
+import { type DestinationRow, destinationRecords } from './records.ts'
 import {
   type TargetSettings,
   unsealTargetSecrets,
@@ -18,6 +18,7 @@ import {
 } from '../../destinations/push-target.ts'
 import { mergeSecretTimes } from '../../secrets/secret-status.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
@@ -53,6 +54,11 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
   },
 
   async afterDelete() {},
+}
+
+export const destinationKind: NamedKind<DestinationRow, DestinationBody> = {
+  records: destinationRecords,
+  writing: destinationWriting,
 }
 
 /** Returns the id of the view whose rows are pushed: the previous one, or one that the caller may read. */

@@ -1,5 +1,5 @@
 import type { Schema, SchemaBody } from '@sluice/contracts'
-import { type OperationInput, Problem, problems } from '@sluice/http-server'
+import { type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -12,7 +12,7 @@ import type { PipelineContext } from '../operation-context.ts'
 import { detachReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
-import { translateDatabaseError } from '../../problems/translate-errors.ts'
+import { findRepeatedNames, type NamedKind, saveList } from '../bulk-saves/save-by-name.ts'
 
 /** Whether a change of the provider would abandon the schema's tables. A schema with provider NA has none. */
 const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
@@ -87,63 +87,13 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
   },
 }
 
+export const schemaKind: NamedKind<SchemaRow, SchemaBody> = { records: schemaRecords, writing: schemaWriting }
+
 type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
 /** Creates or replaces all schemas by name in one transaction. */
 export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
-  const { body: bodies, caller, write, request } = input
-  assertUniqueNames(bodies)
-  for (const [index, body] of bodies.entries()) await withIndex(index, () => schemaWriting.check(body, input))
-  const rows = await write(async (trx) => {
-    const saved: SchemaRow[] = []
-    for (const [index, body] of bodies.entries()) saved.push(await withIndex(index, () => save(trx, body)))
-    return saved
-  })
-  return schemaRecords.present(rows, input)
-
-  async function save(trx: Transaction<DB>, body: SchemaBody): Promise<SchemaRow> {
-    const known = trx.selectFrom('schemas').select('uid').where('client', '=', caller.client)
-    const there = await known.where('name', '=', body.name).executeTakeFirst()
-    const before = there && (await lockKnown(trx, there.uid))
-    const columns = await schemaWriting.columns(trx, body, before, input)
-    const after = before
-      ? await schemaRecords.update(trx, caller, before, columns)
-      : await schemaRecords.insert(trx, caller, columns)
-    request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
-    return after
-  }
-
-  /** Locks a schema. Throws 409 for a schema that the caller may not see, like the creation of a single schema. */
-  async function lockKnown(trx: Transaction<DB>, uid: string): Promise<SchemaRow> {
-    try {
-      return await schemaRecords.lock(trx, caller, uid, undefined)
-    } catch (error) {
-      if (!(error instanceof Problem && error.status === 404)) throw error
-      throw problems.conflict('/name', 'Another schema has this name. Choose another name.')
-    }
-  }
-}
-
-function assertUniqueNames(bodies: readonly SchemaBody[]): void {
-  const seen = new Set<string>()
-  for (const [index, { name }] of bodies.entries()) {
-    if (seen.has(name)) throw problems.refused(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)
-    seen.add(name)
-  }
-}
-
-/** Adds the index of the schema to the pointers of a problem. */
-async function withIndex<T>(index: number, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    const problem = error instanceof Problem ? error : translateDatabaseError(error)
-    if (!problem) throw error
-    const { status, code, title, message: detail, headers } = problem
-    const errors = (problem.errors ?? [{ pointer: '/', detail }]).map((violation) => ({
-      ...violation,
-      pointer: `/${index}${violation.pointer === '/' ? '' : violation.pointer}`,
-    }))
-    throw new Problem(status, code, title, { detail, errors, headers, cause: error })
-  }
+  for (const [index, name] of findRepeatedNames(input.body))
+    throw problems.refused(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)
+  return schemaRecords.present(await saveList(schemaKind, input), input)
 }

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Variable, VariableBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { type OperationInput, problems } from '@sluice/http-server'
-import { type RecordWriter, redactSecrets } from '@sluice/records'
+import type { RecordWriter } from '@sluice/records'
 import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
 import { type SecretTimes, mergeSecretTimes } from '../../secrets/secret-status.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertVariableUnused } from './assert-variable-unused.ts'
 import { type VariableRow, variableRecords } from './records.ts'
+import { findRepeatedNames, type NamedKind, saveList } from '../bulk-saves/save-by-name.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
@@ -29,84 +30,57 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
   async afterDelete() {},
 }
 
-/** Returns the columns of a variable. Throws a problem for a missing value; `at` is the JSON pointer of the body. */
-export function variableColumns(
-  body: VariableBody,
+export const variableKind: NamedKind<VariableRow, VariableBody> = { records: variableRecords, writing: variableWriting }
+
+/** A variable of a configuration. A new one may lack its value, if an export of another installation has redacted the value. */
+export type ConfiguredVariable = VariableBody & { mayLackValue?: boolean }
+
+/** Returns the columns of a variable. Throws a problem for a missing value. */
+function variableColumns(
+  body: ConfiguredVariable,
   current: VariableRow | undefined,
   client: string,
   keyRing: KeyRing,
-  at = '',
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const kept = body.value === undefined ? storedValue(current, body.secured, at) : undefined
+  const kept = body.value === undefined ? storedValue(current, body) : undefined
   const value = body.value ?? kept?.value
+  const isSealedNow = body.secured && kept?.sealed === undefined
+  const sealed = isSealedNow ? sealVariableValue(uid, value!, keyRing) : (kept?.sealed ?? null)
   return {
     ...(current ? {} : { uid, client }),
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     secured: body.secured,
     value: body.secured ? null : value,
-    sealed_value: body.secured ? (kept?.sealed ?? sealVariableValue(uid, value!, keyRing)) : null,
-    secret_times: body.secured ? JSON.stringify(variableTimes(body, current)) : null,
+    sealed_value: sealed,
+    secret_times: body.secured ? JSON.stringify(variableTimes(body, sealed, current)) : null,
   }
 }
 
 /** A value that becomes secured keeps no time, because it was stored in plain text before. */
-const variableTimes = ({ value }: VariableBody, current: VariableRow | undefined): SecretTimes =>
-  mergeSecretTimes({ value: '' }, { value }, current?.secret_times)
+const variableTimes = ({ value }: VariableBody, sealed: string | null, current: VariableRow | undefined): SecretTimes =>
+  mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
-function storedValue(current: VariableRow | undefined, secured: boolean, at: string) {
-  if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'is required for a new variable' }])
+function storedValue(
+  current: VariableRow | undefined,
+  { secured, mayLackValue = false }: ConfiguredVariable,
+): { sealed?: string | null; value?: string } {
+  if (!current && secured && mayLackValue) return { sealed: null }
+  if (!current) throw problems.malformed([{ pointer: '/value', detail: 'is required for a new variable' }])
   if (current.secured && !secured)
     throw problems.refused(
-      `${at}/value`,
+      '/value',
       'A secured value cannot be revealed. To make the variable unsecured, enter its value again.',
     )
-  return current.secured ? { sealed: current.sealed_value! } : { value: current.value! }
+  return current.secured ? { sealed: current.sealed_value } : { value: current.value! }
 }
 
 /** Creates or replaces all variables by name in one transaction. The response keeps the order of the request. */
 export async function saveVariables(
   input: OperationInput<PipelineContext, '/variables', undefined, VariableBody[]>,
 ): Promise<Variable[]> {
-  const { body, caller, keyRing, request, write } = input
-  assertUniqueNames(body)
-  const rows = await write(async (trx) => {
-    const found = await trx
-      .selectFrom('variables')
-      .selectAll()
-      .where('client', '=', caller.client)
-      .where(
-        'name',
-        'in',
-        body.map(({ name }) => name),
-      )
-      // A fixed order prevents deadlocks between requests that save the same variables.
-      .orderBy('id')
-      .forUpdate()
-      .$castTo<VariableRow>()
-      .execute()
-    const byName = new Map(found.map((row) => [row.name, row]))
-    const saved: VariableRow[] = []
-    for (const [index, one] of body.entries()) {
-      const before = byName.get(one.name)
-      const columns = variableColumns(one, before, caller.client, keyRing, `/${index}`)
-      const after = before
-        ? await variableRecords.update(trx, caller, before, columns)
-        : await variableRecords.insert(trx, caller, columns)
-      request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
-      saved.push(after)
-    }
-    return saved
-  })
-  return variableRecords.present(rows, input)
-}
-
-function assertUniqueNames(body: VariableBody[]): void {
-  const first = new Map<string, number>()
-  for (const [index, { name }] of body.entries()) {
-    if (first.has(name))
-      throw problems.conflict(`/${index}/name`, `Variable ${first.get(name)! + 1} has the same name. Remove one.`)
-    first.set(name, index)
-  }
+  for (const [index, name] of findRepeatedNames(input.body))
+    throw problems.conflict(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)
+  return variableRecords.present(await saveList(variableKind, input), input)
 }

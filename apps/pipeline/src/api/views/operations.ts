@@ -5,7 +5,8 @@ import { type PipelineContext, definePipelineOperation } from '../operation-cont
 import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { createView, deleteView, findViewPlace, updateView } from './write.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
+import { createView, deleteView, findViewPlace, updateView, viewKind } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
@@ -59,7 +60,8 @@ async function listExternalReaders(
 }
 
 export const viewOperations = {
-  // Must precede `/views/:uid`, which would match this path, too.
+  // Must precede `/views/:uid`, which would match these paths, too.
+  saveMany: saveManyOperation(signatures.saveMany, viewKind),
   preview: definePipelineOperation(signatures.preview, previewView),
   list: definePipelineOperation(signatures.list, (input) =>
     viewRecords.search(input.db, input, searchOf(input.query), input.request.url),

@@ -1,5 +1,5 @@
 import type { View, ViewBody } from '@sluice/contracts'
-import { type JsonResponse, type OperationInput, problems } from '@sluice/http-server'
+import { type Caller, type JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import { redactSecrets } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -17,6 +17,7 @@ import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertDeletable, assertNameUnused } from '../assert-not-in-use.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
 type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
@@ -69,10 +70,7 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
   const oldPlace = await findViewPlace(db, before)
   const newPlace = { schema: planned.schema, name: planned.columns.view_name }
-  if (oldPlace.schema !== newPlace.schema || oldPlace.name !== newPlace.name) {
-    const renamed = { kind: 'VIEW', id: before.id, client: before.client, relation: oldPlace } as const
-    await inTransaction(db, (trx) => assertNameUnused(trx, caller, '/dataWarehouseViewName', renamed))
-  }
+  await inTransaction(db, (trx) => assertOldNameUnused(trx, caller, before, oldPlace, newPlace))
   if (isDefinitionUnchanged(before, oldPlace, planned) && before.pending === null && !hasSelectAll(before.query))
     return saveUpdate(input, before, oldPlace, undefined)
   return runInSlot(input, async (signal) => {
@@ -81,6 +79,18 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
     const made = await buildView(input, defined, planned.schema, signal)
     return restoreOnFailure(input, defined, newPlace, () => saveUpdate(input, before, oldPlace, made))
   })
+}
+
+/** Throws 409 if the view gets another name or schema and SQL names the old one. */
+async function assertOldNameUnused(
+  trx: Transaction<DB>,
+  caller: Caller,
+  { id, client }: ViewRow,
+  oldPlace: TablePlace,
+  newPlace: TablePlace,
+): Promise<void> {
+  if (oldPlace.schema === newPlace.schema && oldPlace.name === newPlace.name) return
+  await assertNameUnused(trx, caller, '/dataWarehouseViewName', { kind: 'VIEW', id, client, relation: oldPlace })
 }
 
 function isDefinitionUnchanged(
@@ -249,6 +259,43 @@ async function restoreView(
   if (stored) return void (await makeView(db, warehouse, stored))
   const there = await warehouse.views.find(place.schema, place.name)
   if (there?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
+}
+
+/**
+ * Saves views without waiting for the warehouse: a run creates or changes each view whose definition is new. Such a view is pending
+ * until then, or keeps its former definition in the warehouse.
+ */
+const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
+  check: checkView,
+
+  async columns(trx, body, current, input) {
+    return (await viewColumns(trx, body, current, input)).columns
+  },
+
+  async writeParts(trx: Transaction<DB>, row, _body, current, { queue, caller }) {
+    const isUnchanged = current !== undefined && isSameDefinition(current, row)
+    if (isUnchanged && current.pending === null) return {}
+    if (current && !isUnchanged) {
+      await assertNotRunning(trx, current)
+      const [oldPlace, newPlace] = [await findViewPlace(trx, current), await findViewPlace(trx, row)]
+      await assertOldNameUnused(trx, caller, current, oldPlace, newPlace)
+      await renameSource(trx, row.client, oldPlace, newPlace)
+      await moveDescriptions(trx, current, row)
+    }
+    if (!current) await storePendingReason(trx, row.id, 'The view is saved. A run creates it in the warehouse.')
+    const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
+    const { run } = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
+    return { run: run.uid }
+  },
+}
+
+const isSameDefinition = (before: ViewRow, after: ViewRow): boolean =>
+  (['schema_id', 'view_name', 'query', 'materialized'] as const).every((column) => before[column] === after[column])
+
+export const viewKind: NamedKind<ViewRow, ViewBody> = {
+  records: viewRecords,
+  writing: deferredViewWriting,
+  present: ({ parts }) => ({ pending: 'run' in parts }),
 }
 
 type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, undefined>

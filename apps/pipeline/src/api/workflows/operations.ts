@@ -2,21 +2,24 @@ import {
   type PageQuery,
   type Run,
   type SearchRequest,
+  type recordSignatures,
   type Workflow,
+  type WorkflowBody,
   type WorkflowRunJob,
   type WorkflowSearchResult,
   pipelineOperations,
   searchOf,
 } from '@sluice/contracts'
-import { pageHeaders, sharingOperations, redactSecrets } from '@sluice/records'
+import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { lineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
+import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { workflowRecords } from './records.ts'
-import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
+import { assertHasJobs, workflowKind, workflowWriting } from './write.ts'
 import type { DB } from '../../database.ts'
 import { listRuns } from '../../runs/read-runs.ts'
 import { lookUpUsernames } from '../record-fields.ts'
@@ -70,9 +73,13 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
 }
 
 const { workflows: signatures } = pipelineOperations
-const workflowResource = { operation: definePipelineOperation, records: workflowRecords }
+const workflowResource = { operation: definePipelineOperation, records: workflowRecords, writing: workflowWriting }
+type WorkflowSignatures = ReturnType<typeof recordSignatures<string, Workflow, WorkflowBody>>
 
 export const workflowOperations = {
+  // The lists that follow replace these lists, because they return an object with a pager.
+  ...recordOperations(signatures as unknown as WorkflowSignatures, workflowResource),
+  saveMany: saveManyOperation(signatures.saveMany, workflowKind),
   list: definePipelineOperation(signatures.list, async (input) => {
     const request = searchOf(input.query)
     return asSearchResult(await workflowRecords.search(input.db, input, request, input.request.url), request)
@@ -81,51 +88,6 @@ export const workflowOperations = {
   search: definePipelineOperation(signatures.search, async (input) =>
     asSearchResult(await workflowRecords.search(input.db, input, input.body), input.body),
   ),
-
-  create: definePipelineOperation(signatures.create, async (input) => {
-    const { body, caller } = input
-    await checkWorkflow(body, input)
-    const row = await input.write(async (trx) => {
-      const jobs = await jobsFor(trx, body, undefined, input)
-      const made = await workflowRecords.insert(trx, caller, await workflowColumns(trx, body, undefined, input))
-      await writeSteps(trx, made, body, jobs)
-      input.request.audit(made.uid, { after: redactSecrets({ ...made, steps: body.steps }) })
-      return made
-    })
-    return workflowRecords.created(row, input)
-  }),
-
-  read: definePipelineOperation(signatures.read, async (input) =>
-    workflowRecords.answer(await workflowRecords.read(input.db, input.caller, input.params.uid), input),
-  ),
-
-  update: definePipelineOperation(signatures.update, async (input) => {
-    const { body, caller, params, request } = input
-    await checkWorkflow(body, input)
-    const row = await input.write(async (trx) => {
-      const before = await workflowRecords.lock(trx, caller, params.uid, request.ifMatch)
-      const jobs = await jobsFor(trx, body, before, input)
-      const after = await workflowRecords.update(trx, caller, before, await workflowColumns(trx, body, before, input))
-      await writeSteps(trx, after, body, jobs)
-      request.audit(after.uid, {
-        before: redactSecrets(before),
-        after: redactSecrets({ ...after, steps: body.steps }),
-      })
-      return after
-    })
-    return workflowRecords.answer(row, input)
-  }),
-
-  delete: definePipelineOperation(signatures.delete, async (input) => {
-    const { caller, params, request } = input
-    await input.write(async (trx) => {
-      const row = await workflowRecords.lock(trx, caller, params.uid, request.ifMatch)
-      await beforeDelete(trx, row, input)
-      await workflowRecords.remove(trx, row)
-      request.audit(row.uid, { before: redactSecrets(row) })
-    })
-    return undefined
-  }),
 
   ...sharingOperations(signatures, workflowResource, assertSharingTargets),
   ...lineageOperation(signatures, { kind: 'WORKFLOW', records: workflowRecords }),

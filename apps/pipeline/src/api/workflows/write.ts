@@ -1,56 +1,56 @@
 import type { Transaction } from 'kysely'
 import { mostJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
+import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
-import type { RequestContext } from '../operation-context.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type ResolvedJob, resolveJobs } from './resolve-jobs.ts'
-import type { WorkflowRow } from './records.ts'
+import { type WorkflowRow, workflowRecords } from './records.ts'
 import { readStoredSteps } from './stored-steps.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 
-/** Validates a body before the transaction. */
-export async function checkWorkflow(body: WorkflowBody, input: RequestContext): Promise<void> {
-  const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
-  if (jobs > mostJobs)
-    throw problems.refused(
-      '/steps/steps',
-      `A workflow can have at most ${mostJobs} jobs, and this one has ${jobs}. Split it into several workflows.`,
-    )
-  assertSchedule(body)
-  await assertSharingTargets(body.access, input)
+export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, WorkflowBody> = {
+  async check(body, input) {
+    const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
+    if (jobs > mostJobs)
+      throw problems.refused(
+        '/steps/steps',
+        `A workflow can have at most ${mostJobs} jobs, and this one has ${jobs}. Split it into several workflows.`,
+      )
+    assertSchedule(body)
+    await assertSharingTargets(body.access, input)
+  },
+
+  async columns(trx, body, current, { caller }) {
+    return {
+      ...(current ? {} : { client: caller.client }),
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      description: body.description ?? null,
+      ...scheduleColumns(body),
+      error_strategy: body.steps.errorStrategy ?? 'STOP',
+      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+    }
+  },
+
+  async writeParts(trx: Transaction<DB>, row, body, current, { caller }) {
+    const { jobs } = current ? await readStoredSteps(trx, [current.id]) : { jobs: [] }
+    await writeSteps(trx, row, body, await resolveJobs(trx, body, jobs, caller))
+    return { steps: body.steps }
+  },
+
+  beforeDelete: (trx, { id, client }, { caller }) => assertDeletable(trx, caller, { kind: 'WORKFLOW', id, client }),
+
+  async afterDelete() {},
 }
 
-/** The columns of a body. `current` is the workflow that is replaced. */
-export const workflowColumns = async (
-  trx: Transaction<DB>,
-  body: WorkflowBody,
-  current: WorkflowRow | undefined,
-  { caller }: RequestContext,
-) => ({
-  ...(current ? {} : { client: caller.client }),
-  name: body.name,
-  translations: JSON.stringify(body.translations ?? []),
-  description: body.description ?? null,
-  ...scheduleColumns(body),
-  error_strategy: body.steps.errorStrategy ?? 'STOP',
-  ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
-})
-
-/** Returns the jobs that a request body refers to. */
-export async function jobsFor(
-  trx: Transaction<DB>,
-  body: WorkflowBody,
-  current: WorkflowRow | undefined,
-  { caller }: RequestContext,
-): Promise<ResolvedJob[][]> {
-  const { jobs } = current ? await readStoredSteps(trx, [current.id]) : { jobs: [] }
-  return resolveJobs(trx, body, jobs, caller)
-}
+export const workflowKind: NamedKind<WorkflowRow, WorkflowBody> = { records: workflowRecords, writing: workflowWriting }
 
 /** Replaces the steps of a workflow. A running run keeps its steps. */
-export async function writeSteps(
+async function writeSteps(
   trx: Transaction<DB>,
   { id }: { id: number },
   { steps: { steps = [] } }: WorkflowBody,
@@ -76,14 +76,6 @@ export async function writeSteps(
     })),
   )
   if (jobs.length > 0) await trx.insertInto('workflow_jobs').values(jobs).execute()
-}
-
-export function beforeDelete(
-  trx: Transaction<DB>,
-  { id, client }: WorkflowRow,
-  { caller }: RequestContext,
-): Promise<void> {
-  return assertDeletable(trx, caller, { kind: 'WORKFLOW', id, client })
 }
 
 /** Throws 422 for a workflow without jobs in enabled steps. */

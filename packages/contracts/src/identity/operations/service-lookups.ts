@@ -5,6 +5,8 @@ import {
   Credential,
   DeletedClientSummary,
   LookupBody,
+  NamedPrincipals,
+  PrincipalNames,
   PrincipalState,
   UserSummary,
 } from '../service-lookups.ts'
@@ -41,6 +43,16 @@ export const lookupSignatures = {
     effect: 'read',
     body: LookupBody,
     response: listOf(UserGroupSummary),
+  }),
+  principals: defineSignature({
+    id: 'lookups.principals',
+    summary: 'Find users, applications and user groups of a client by name',
+    method: 'post',
+    path: '/lookups/principals',
+    guard: 'service',
+    effect: 'read',
+    body: PrincipalNames,
+    response: NamedPrincipals,
   }),
   clients: defineSignature({
     id: 'lookups.clients',

@@ -1,8 +1,8 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
-import { DataPipelinesBody, SavedDataPipelines } from '../data-pipelines-bulk.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { SingleLineText } from '../../field-types.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
 import { connectorTypes } from '../data-pipeline/connector-types.ts'
 import { UploadedFile, UploadQuery } from '../data-pipeline/uploaded-file.ts'
@@ -29,17 +29,7 @@ const { see, manage } = pipelineResource
 const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
 export const dataPipelineSignatures = {
-  saveMany: defineSignature({
-    id: 'dataPipelines.saveMany',
-    summary: 'Save several data pipelines',
-    description:
-      'Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to the pipeline by its position in the list, as in `/dataPipelines/0/name`.',
-    method: 'post',
-    path: '/data-pipelines/bulk',
-    guard: manage,
-    body: DataPipelinesBody,
-    response: SavedDataPipelines,
-  }),
+  ...bulkSignature(pipelineResource, { more: { type: SingleLineText } }),
   ...recordSignatures(pipelineResource),
   ...sharingSignatures(pipelineResource),
   ...lineageSignature(pipelineResource),

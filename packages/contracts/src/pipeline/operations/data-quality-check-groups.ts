@@ -1,6 +1,6 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
 import { lineageSignature } from '../lineage.ts'
@@ -20,6 +20,7 @@ const checkGroupResource = {
 const { cancel, runs } = runSignatures(checkGroupResource)
 
 export const dataQualityCheckGroupSignatures = {
+  ...bulkSignature(checkGroupResource),
   ...recordSignatures(checkGroupResource),
   ...sharingSignatures(checkGroupResource),
   ...lineageSignature(checkGroupResource),

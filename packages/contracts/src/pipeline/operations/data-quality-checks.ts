@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
 import { CheckResult, RunInput } from '../data-quality-result.ts'
 import { lineageSignature } from '../lineage.ts'
@@ -15,6 +15,7 @@ const checkResource = {
 } as const
 
 export const dataQualityCheckSignatures = {
+  ...bulkSignature(checkResource),
   ...recordSignatures(checkResource),
   ...sharingSignatures(checkResource),
   ...lineageSignature(checkResource),

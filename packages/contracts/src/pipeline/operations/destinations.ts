@@ -1,7 +1,7 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
 import { LookedUp } from '../source-lookup.ts'
 import { lineageSignature } from '../lineage.ts'
@@ -20,6 +20,7 @@ const destinationResource = {
 const { manage } = destinationResource
 
 export const destinationSignatures = {
+  ...bulkSignature(destinationResource),
   ...recordSignatures(destinationResource),
   ...sharingSignatures(destinationResource),
   ...lineageSignature(destinationResource),

@@ -1,5 +1,6 @@
+import { Type } from 'typebox'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-operation-signatures.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { lineageSignature } from '../lineage.ts'
@@ -19,6 +20,12 @@ const viewResource = {
 const { see, manage } = viewResource
 
 export const viewSignatures = {
+  ...bulkSignature(viewResource, {
+    more: {
+      pending: Type.Boolean({ description: 'Whether a run still has to create or change the view in the warehouse.' }),
+    },
+    note: ' Runs then create or change the views in the warehouse. A query that the warehouse rejects makes its run fail.',
+  }),
   ...recordSignatures(viewResource),
   ...sharingSignatures(viewResource),
   ...lineageSignature(viewResource),

@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-operation-signatures.ts'
 import { lineageSignature } from '../lineage.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'
@@ -18,6 +18,7 @@ const { list, search, ...records } = recordSignatures(workflowResource)
 const unpagedResponse = { paged: false, response: WorkflowSearchResult }
 
 export const workflowSignatures = {
+  ...bulkSignature(workflowResource),
   list: defineSignature({ ...list, ...unpagedResponse }),
   search: defineSignature({ ...search, ...unpagedResponse }),
   ...records,

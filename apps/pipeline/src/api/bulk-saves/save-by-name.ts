@@ -1,0 +1,235 @@
+import type { OperationSignature } from '@sluice/contracts'
+import { type Operation, type OperationInput, Problem, problems } from '@sluice/http-server'
+import { auditSaved, type RecordWriter, type Records, type SavedRow, saveRow } from '@sluice/records'
+import { sql, type Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { definePipelineOperation, type PipelineContext, type RequestContext } from '../operation-context.ts'
+import { createViolationList, firstViolation, toViolations, type ViolationList } from './violation-list.ts'
+
+interface NamedRow {
+  id: number
+  uid: string
+  version: number
+  name: string
+}
+
+type NamedWriter<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeParts'>
+
+/** A kind of object with unique names in each organisation, and what it takes to save objects by these names. */
+export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
+  records: Records<Row, any, RequestContext>
+  writing: NamedWriter<Row, Body>
+  /** Returns `writing` with cached look-ups, for many objects in one transaction. */
+  cached?(trx: Transaction<DB>, input: RequestContext): NamedWriter<Row, Body>
+  /** Completes the sent bodies, with stored objects if needed. Calls `collect` for each; it keeps the violations. */
+  complete?(sent: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
+  /** The last step of a save, for example to queue a run. Returns further fields for the response. */
+  present?(saved: SavedRow<Row>): object
+}
+
+/** Runs `work` for the object at `index` and keeps the violations that it throws. */
+type CollectViolations = (index: number, work: () => Promise<void>) => Promise<unknown>
+
+/**
+ * Returns the operation that saves several objects in one transaction, or none. It checks each object like a request for a single
+ * one, and lists the violations of all objects as far as possible.
+ */
+export function saveManyOperation<Row extends NamedRow, Body, Sent extends { name: string }>(
+  signature: OperationSignature<any, undefined>,
+  kind: NamedKind<Row, Body & { name: string }, Sent>,
+): Operation<PipelineContext> {
+  const list = signature.id.split('.')[0]!
+  return definePipelineOperation(signature, async (given) => {
+    const input = given as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
+    const sent = input.body[list]!
+    const at = (index: number) => `/${list}/${index}`
+    const violations = createViolationList()
+    const collect: CollectViolations = (index, work) => violations.collect(at(index), work)
+    const bodies = kind.complete
+      ? await kind.complete(sent, input, collect)
+      : (sent as unknown as (Body & { name: string })[])
+    violations.throwIfAny()
+    for (const [index, repeated] of findRepeatedNames(bodies))
+      violations.add(`${at(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
+    for (const [index, body] of bodies.entries()) {
+      await violations.collect(at(index), async () => kind.writing.check(body, input))
+      if (violations.isFull) break
+    }
+    violations.throwIfAny()
+    return input.write(async (trx) => {
+      const saved = await saveByName(trx, kind, bodies, input, { at, violations })
+      for (const one of saved) auditSaved(one, input.request)
+      return {
+        [list]: saved.map((one) => ({
+          id: one.after.uid,
+          name: one.after.name,
+          result: one.before ? 'UPDATED' : 'CREATED',
+          ...kind.present?.(one),
+        })),
+      }
+    })
+  })
+}
+
+/** Saves a list of objects by name, or none, and returns the rows in their order. Throws the first problem, with the index in its pointers. */
+export async function saveList<Row extends NamedRow, Body extends { name: string }>(
+  kind: NamedKind<Row, Body>,
+  { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
+): Promise<Row[]> {
+  const at = (index: number) => `/${index}`
+  for (const [index, body] of bodies.entries())
+    await firstViolation.collect(at(index), async () => kind.writing.check(body, input))
+  return input.write(async (trx) => {
+    const saved = await saveByName(trx, kind, bodies, input, { at, violations: firstViolation })
+    for (const one of saved) auditSaved(one, input.request)
+    return saved.map(({ after }) => after)
+  })
+}
+
+export interface SaveOptions {
+  /** Returns the JSON pointer of an object. */
+  at(index: number): string
+  violations: ViolationList
+  /** Returns the former name of an object that the save renames. */
+  formerName?(index: number): string | undefined
+}
+
+/**
+ * Creates or replaces objects by name in the caller's transaction, and returns them in their order. Throws the violations of all
+ * objects.
+ */
+export async function saveByName<Row extends NamedRow, Body extends { name: string }>(
+  trx: Transaction<DB>,
+  kind: NamedKind<Row, Body, any>,
+  bodies: readonly Body[],
+  input: RequestContext,
+  options: SaveOptions,
+): Promise<SavedRow<Row>[]> {
+  if (bodies.length === 0) return []
+  return (
+    (await saveTogether(trx, kind, bodies, input, options)) ?? (await saveOneByOne(trx, kind, bodies, input, options))
+  )
+}
+
+/**
+ * Saves each existing object with few statements, and inserts all new ones together. Returns undefined and changes nothing if an
+ * object is invalid or depends on a change of another one; then `saveOneByOne` must save them.
+ */
+async function saveTogether<Row extends NamedRow, Body extends { name: string }>(
+  trx: Transaction<DB>,
+  kind: NamedKind<Row, Body>,
+  bodies: readonly Body[],
+  input: RequestContext,
+  { formerName }: SaveOptions,
+): Promise<SavedRow<Row>[] | undefined> {
+  const { records } = kind
+  const { caller } = input
+  const saved: SavedRow<Row>[] = []
+  await sql`savepoint together`.execute(trx)
+  try {
+    const uidOf = await findUidsByName(trx, kind, bodies, input, formerName)
+    const uids = bodies.map((_body, index) => uidOf(index))
+    const stored = uids.filter((uid) => uid !== undefined)
+    const locked = await records.lockAll(trx, caller, stored)
+    // The caller may not write the missing ones.
+    if (locked.size < stored.length) throw new CannotSaveTogether()
+    const writing = kind.cached?.(trx, input) ?? kind.writing
+    const fresh: { index: number; columns: object }[] = []
+    for (const [index, body] of bodies.entries()) {
+      const before = locked.get(uids[index] ?? '')
+      if (before) saved[index] = await saveRow(trx, { records, writing }, body, before, input)
+      else fresh.push({ index, columns: await writing.columns(trx, body, undefined, input) })
+    }
+    const rows = await records.insertAll(
+      trx,
+      caller,
+      fresh.map(({ columns }) => columns),
+    )
+    for (const [place, { index }] of fresh.entries()) {
+      const after = rows[place]!
+      saved[index] = { after, parts: (await writing.writeParts?.(trx, after, bodies[index]!, undefined, input)) ?? {} }
+    }
+    await sql`release savepoint together`.execute(trx)
+    return saved
+  } catch (error) {
+    if (!(error instanceof CannotSaveTogether) && !toViolations(error)) throw error
+    await sql`rollback to savepoint together`.execute(trx)
+    return undefined
+  }
+}
+
+class CannotSaveTogether extends Error {}
+
+async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>(
+  trx: Transaction<DB>,
+  kind: NamedKind<Row, Body>,
+  bodies: readonly Body[],
+  input: RequestContext,
+  { at, violations, formerName }: SaveOptions,
+): Promise<SavedRow<Row>[]> {
+  const saved: SavedRow<Row>[] = []
+  for (const [index, body] of bodies.entries()) {
+    await sql`savepoint one`.execute(trx)
+    const isValid = await violations.collect(at(index), async () => {
+      const uidOf = await findUidsByName(trx, kind, [body], input, () => formerName?.(index))
+      const uid = uidOf(0)
+      const before = uid === undefined ? undefined : await lockNamed(trx, kind, uid, input)
+      saved.push(await saveRow(trx, kind, body, before, input))
+    })
+    await (isValid ? sql`release savepoint one` : sql`rollback to savepoint one`).execute(trx)
+    if (violations.isFull) break
+  }
+  violations.throwIfAny()
+  return saved
+}
+
+/** Returns a function that returns the uid of the stored object that an object replaces; undefined for a new object. */
+async function findUidsByName<Row extends NamedRow>(
+  trx: Transaction<DB>,
+  { records }: NamedKind<Row, any>,
+  bodies: readonly { name: string }[],
+  { caller }: RequestContext,
+  formerName: SaveOptions['formerName'],
+): Promise<(index: number) => string | undefined> {
+  const names = bodies.flatMap(({ name }, index) => [name, formerName?.(index) ?? name])
+  const uids = await readUidsByName(trx, records.kind.table, caller.client, names)
+  return (index) => uids.get(bodies[index]!.name) ?? uids.get(formerName?.(index) ?? '')
+}
+
+/** Returns the uids of the objects of a client that have one of these names. */
+export async function readUidsByName(
+  trx: Transaction<DB>,
+  table: string,
+  client: string,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await sql<{ uid: string; name: string }>`
+    select uid, name from ${sql.table(table)} where client = ${client} and name = any(${[...new Set(names)]})`.execute(
+    trx,
+  )
+  return new Map(rows.map(({ uid, name }) => [name, uid]))
+}
+
+/** Locks the stored object whose name a body has. */
+async function lockNamed<Row extends NamedRow>(
+  trx: Transaction<DB>,
+  { records }: NamedKind<Row, any>,
+  uid: string,
+  { caller }: RequestContext,
+): Promise<Row> {
+  return records.lock(trx, caller, uid, undefined).catch((error: unknown) => {
+    // The name may belong to an object that the caller may not see.
+    if (error instanceof Problem && error.status === 404)
+      throw problems.conflict('/name', `Another ${records.kind.noun} has this name. Choose another name.`)
+    throw error
+  })
+}
+
+/** Yields the index of each object whose name another object before it has. */
+export function* findRepeatedNames(bodies: readonly { name: string }[]): Generator<[index: number, name: string]> {
+  const seen = new Set<string>()
+  for (const [index, { name }] of bodies.entries()) {
+    if (seen.has(name)) yield [index, name]
+    seen.add(name)
+  }
+}

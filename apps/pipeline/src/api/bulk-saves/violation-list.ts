@@ -1,0 +1,87 @@
+import type { FieldViolation } from '@sluice/contracts'
+import { Problem, problems } from '@sluice/http-server'
+import { translateDatabaseError } from '../../problems/translate-errors.ts'
+
+/** The maximum number of violations in a response. */
+const maxViolations = 100
+
+/** Receives the violations of several objects. */
+export interface ViolationList {
+  readonly isFull: boolean
+  add(pointer: string, detail: string): void
+  /** Takes the violations that `work` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
+  collect(at: string, work: () => Promise<void>): Promise<boolean>
+  throwIfAny(): void
+}
+
+/** Returns a list that collects the violations of several objects, changed by `describe`, and throws them as one problem. */
+export function createViolationList(
+  describe: (violation: FieldViolation) => FieldViolation = (one) => one,
+): ViolationList {
+  const found: FieldViolation[] = []
+  return {
+    get isFull(): boolean {
+      return found.length >= maxViolations
+    },
+
+    add(pointer: string, detail: string): void {
+      found.push({ pointer, detail })
+    },
+
+    async collect(at: string, work: () => Promise<void>): Promise<boolean> {
+      try {
+        await work()
+        return true
+      } catch (error) {
+        const problem = toViolations(error)
+        if (!problem) throw error
+        found.push(...violationsAt(at, problem).map(describe))
+        return false
+      }
+    },
+
+    throwIfAny(): void {
+      if (found.length === 0) return
+      throw new Problem(422, 'not-saved', 'None of the objects was saved.', {
+        detail: `The request has ${found.length === 1 ? '1 error' : `${found.length} errors`}: correct them and send it again. The first error: ${found[0]!.detail}`,
+        errors: found.slice(0, maxViolations),
+      })
+    },
+  }
+}
+
+/** Returns the problem of an error that a caller can correct; undefined for any other error. */
+export function toViolations(error: unknown): Problem | undefined {
+  const problem = error instanceof Problem ? error : translateDatabaseError(error)
+  return problem && problem.status < 500 ? problem : undefined
+}
+
+/** A list that throws the first violation with its own status. */
+export const firstViolation: ViolationList = {
+  isFull: false,
+
+  add(pointer, detail) {
+    throw problems.refused(pointer, detail)
+  },
+
+  async collect(at, work) {
+    try {
+      await work()
+      return true
+    } catch (error) {
+      const problem = toViolations(error)
+      if (!problem) throw error
+      const { status, code, title, message: detail, headers } = problem
+      throw new Problem(status, code, title, { detail, errors: violationsAt(at, problem), headers, cause: error })
+    }
+  },
+
+  throwIfAny() {},
+}
+
+/** Returns the violations of a problem, with `at` before their pointers. */
+const violationsAt = (at: string, { errors, message }: Problem): FieldViolation[] =>
+  (errors ?? [{ pointer: '/', detail: message }]).map(({ pointer, detail }) => ({
+    pointer: pointer === '/' ? at : `${at}${pointer}`,
+    detail,
+  }))

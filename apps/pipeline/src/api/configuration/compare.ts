@@ -1,0 +1,65 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ConfigurationChanges, ConfiguredObject } from '@sluice/contracts'
+import type { SecretsByPointer } from './kinds.ts'
+
+export interface FieldDifference {
+  pointer: string
+  before: unknown
+  after: unknown
+}
+
+export interface ObjectComparison {
+  /** The differences of a stored object. */
+  fields: FieldDifference[]
+  /** A new object. */
+  created?: ConfiguredObject
+}
+
+/** Compares an object before and after a save. The list of redacted fields does not count: `compareSecrets` compares the secrets. */
+export function compareObjects(before: ConfiguredObject | undefined, after: ConfiguredObject): ObjectComparison {
+  if (!before) return { fields: [], created: after }
+  const { redacted: _stored, ...stored } = before
+  const { redacted: _saved, ...saved } = after
+  return { fields: [...findDifferences(stored, saved, '')] }
+}
+
+/** Yields the differences of two values. Objects are compared field by field, lists as a whole. */
+function* findDifferences(before: unknown, after: unknown, pointer: string): Generator<FieldDifference> {
+  if (isDeepStrictEqual(before, after)) return
+  if (!isObject(before) || !isObject(after)) return yield { pointer, before, after }
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const escaped = name.replaceAll('~', '~0').replaceAll('/', '~1')
+    yield* findDifferences(before[name], after[name], `${pointer}/${escaped}`)
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export type SecretState = ConfigurationChanges['changes'][number]['redacted'][number]
+
+/** Returns the state of each secret that the object of the configuration has or names, or that the save removes. */
+export function compareSecrets(
+  object: ConfiguredObject,
+  before: SecretsByPointer,
+  after: SecretsByPointer,
+): SecretState[] {
+  const redacted = object.redacted ?? []
+  const pointers = new Set([...Object.keys(before), ...Object.keys(after), ...redacted])
+  return [...pointers].toSorted().flatMap((pointer): SecretState[] => {
+    const [stored, saved] = [before[pointer], after[pointer]]
+    if (saved === undefined) {
+      if (stored !== undefined) return [{ pointer, state: 'REMOVED' }]
+      return redacted.includes(pointer) ? [{ pointer, state: 'MISSING' }] : []
+    }
+    if (stored === undefined) return [{ pointer, state: 'SET' }]
+    if (stored !== saved) return [{ pointer, state: 'CHANGED' }]
+    return hasValueAt(object, pointer) ? [{ pointer, state: 'SAME' }] : []
+  })
+}
+
+const hasValueAt = (object: ConfiguredObject, pointer: string): boolean =>
+  pointer
+    .slice(1)
+    .split('/')
+    .reduce<unknown>((part, name) => (isObject(part) ? part[name] : undefined), object) !== undefined

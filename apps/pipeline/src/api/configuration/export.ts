@@ -1,0 +1,137 @@
+import {
+  type Configuration,
+  type ConfigurationKind,
+  type ConfiguredObject,
+  configurationKinds,
+  configurationRole,
+  exportedKinds,
+  type ExportQuery,
+  hasRole,
+  maxConfiguredObjects,
+  type ObjectAccess,
+} from '@sluice/contracts'
+import type { KeyRing } from '@sluice/database'
+import { type OperationInput, problems } from '@sluice/http-server'
+import { sql } from 'kysely'
+import type { PipelineContext, RequestContext } from '../operation-context.ts'
+import { requestSlots } from '../concurrency-limits.ts'
+import { configuredKinds, readSecretsOf } from './kinds.ts'
+import { offlineIdentity, readPrincipals, type KnownPrincipals } from './principals.ts'
+
+type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQuery, undefined>
+
+/** Exports the objects that the caller may see, as of one moment. */
+export function exportConfiguration(input: ExportRequest): Promise<Configuration> {
+  const { caller, query, db } = input
+  const wanted = configurationKinds.filter((kind) => query.kinds?.includes(kind) ?? maySee(kind))
+  const hidden = wanted.find((kind) => !maySee(kind))
+  if (hidden) throw problems.forbidden(`This needs ${configurationRole(hidden, 'SEE')}.`)
+  return requestSlots.configurations.run(caller.client, async () => {
+    const found = await db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute(async (trx) => {
+        const offline = { ...input, db: trx, identity: offlineIdentity(input.identity) }
+        const lists: [ConfigurationKind, DescribedRow[]][] = []
+        for (const kind of wanted) lists.push([kind, await readVisible(kind, offline)])
+        return lists
+      })
+    const resources = found.flatMap(([, rows]) => rows.map(({ resource }) => resource))
+    const principals = await readPrincipals({ resources }, input)
+    return Object.fromEntries(
+      found.map(([kind, rows]) => [kind, rows.map((row) => toConfigured(kind, row, principals, input.keyRing))]),
+    )
+  })
+
+  function maySee(kind: ConfigurationKind): boolean {
+    return hasRole(caller.roles, configurationRole(kind, 'SEE'))
+  }
+}
+
+/** A stored row, and the resource that the API returns for it. */
+export interface DescribedRow {
+  row: { uid: string; name: string }
+  resource: PresentedResource
+}
+
+export interface PresentedResource {
+  access?: ObjectAccess
+  [field: string]: unknown
+}
+
+async function readVisible(kind: ConfigurationKind, context: RequestContext): Promise<DescribedRow[]> {
+  const { table, scope, noun } = configuredKinds[kind].named.records.kind
+  const { rows } = await sql<DescribedRow['row']>`
+    select r.* from ${sql.table(table)} as r where ${scope(context.caller, 'READ')}
+    order by r.name, r.id limit ${maxConfiguredObjects + 1}`.execute(context.db)
+  if (rows.length > maxConfiguredObjects)
+    throw problems.refused(
+      '/kinds',
+      `You see more than ${maxConfiguredObjects.toLocaleString('en')} ${noun}s, which is more than a configuration can have. Leave them out with the parameter kinds, and read them with GET ${configuredKinds[kind].named.records.kind.path}.`,
+    )
+  return describeRows(kind, rows, context)
+}
+
+/** Rows that are presented with one query for each kind of reference. */
+const presentBatchSize = 1_000
+
+/** Presents rows of a kind. The identity service of `context` must be offline in a transaction. */
+export async function describeRows(
+  kind: ConfigurationKind,
+  rows: readonly DescribedRow['row'][],
+  context: RequestContext,
+): Promise<DescribedRow[]> {
+  const { present } = configuredKinds[kind].named.records.kind
+  const described: DescribedRow[] = []
+  for (let start = 0; start < rows.length; start += presentBatchSize) {
+    const batch = rows.slice(start, start + presentBatchSize)
+    const resources: PresentedResource[] = await present(batch, context)
+    described.push(...batch.map((row, index) => ({ row, resource: resources[index]! })))
+  }
+  return described
+}
+
+/** Fields that a configuration leaves out if they are empty, because absent ones mean the same. */
+const optionalFields = ['translations', 'tags', 'labels', 'status', 'importOptions', 'transformation'] as const
+const emptyValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
+
+/** Returns an object as a configuration contains it: the fields of its request body, with names instead of ids. */
+export function toConfigured(
+  kind: ConfigurationKind,
+  { row, resource }: DescribedRow,
+  principals: KnownPrincipals,
+  ring: KeyRing,
+): ConfiguredObject {
+  const object = pickFields(exportedKinds[kind], resource) as ConfiguredObject
+  for (const field of optionalFields) if (emptyValues.has(JSON.stringify(object[field]))) delete object[field]
+  const redacted = Object.keys(readSecretsOf(kind, row, ring)).toSorted()
+  return {
+    ...object,
+    ...(resource.access && { access: principals.nameAccess(resource.access) }),
+    ...(redacted.length > 0 && { redacted }),
+  }
+}
+
+interface FieldSchema {
+  properties?: Record<string, FieldSchema>
+  items?: FieldSchema
+  anyOf?: FieldSchema[]
+  oneOf?: FieldSchema[]
+  const?: unknown
+}
+
+/** Returns the part of a value that the schema describes. An object without described fields, such as a payload, stays whole. */
+function pickFields(schema: FieldSchema, value: unknown): unknown {
+  if (Array.isArray(value)) return schema.items ? value.map((item) => pickFields(schema.items!, item)) : value
+  if (typeof value !== 'object' || value === null) return value
+  const given = value as Record<string, unknown>
+  const branches = schema.oneOf ?? schema.anyOf ?? [schema]
+  const branch = schema.oneOf
+    ? branches.find(({ properties }) => properties!['type']!.const === given['type'])
+    : branches.find(({ properties }) => properties !== undefined)
+  const fields = Object.entries(branch?.properties ?? {})
+  if (fields.length === 0) return value
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => (given[name] === undefined ? [] : [[name, pickFields(field, given[name])]])),
+  )
+}

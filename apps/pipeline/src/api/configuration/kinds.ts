@@ -1,0 +1,145 @@
+import type { ConfigurationKind, ConfiguredObject } from '@sluice/contracts'
+import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
+import { type KeyRing, SealProblem } from '@sluice/database'
+import { unsealTargetSecrets } from '../../destinations/push-target.ts'
+import { unsealSource, unsealVariableValue } from '../../secrets/sealed-secrets.ts'
+import type { DataPipelineRow } from '../data-pipelines/records.ts'
+import { dataPipelineKind } from '../data-pipelines/write.ts'
+import { groupKind } from '../data-quality-check-groups/write.ts'
+import { checkKind } from '../data-quality-checks/write.ts'
+import type { DestinationRow } from '../destinations/records.ts'
+import { destinationKind } from '../destinations/write.ts'
+import type { NamedKind } from '../bulk-saves/save-by-name.ts'
+import { schemaKind } from '../schemas/write.ts'
+import type { VariableRow } from '../variables/records.ts'
+import { variableKind } from '../variables/write.ts'
+import { viewKind } from '../views/write.ts'
+import { workflowKind } from '../workflows/write.ts'
+
+/** Returns the id of the object that a reference names. `pointer` is where the object to save has the name. */
+export type FindId = (kind: ConfigurationKind, name: string, pointer: string) => string
+
+/** Unsealed secrets by their JSON pointers, each with the address that it was entered for if that has variables. */
+export type SecretsByPointer = Readonly<Record<string, string>>
+
+/** What the configuration needs to know about a kind of object. */
+export interface ConfiguredKind {
+  named: NamedKind<any, any>
+  /** Returns the request body of an object, without its access. */
+  toBody(object: any, findId: FindId): object
+  readSecrets(row: any, ring: KeyRing): SecretsByPointer
+}
+
+const noSecrets = () => ({})
+const unchanged = (object: object) => object
+
+export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>> = {
+  schemas: { named: schemaKind, toBody: unchanged, readSecrets: noSecrets },
+
+  variables: {
+    named: variableKind,
+    toBody: ({ redacted, ...body }: ConfiguredObject) => ({ ...body, mayLackValue: redacted?.includes('/value') }),
+    readSecrets: (row: VariableRow, ring): SecretsByPointer =>
+      row.secured && row.sealed_value !== null ? { '/value': unsealVariableValue(row, ring) } : {},
+  },
+
+  dataQualityChecks: { named: checkKind, toBody: unchanged, readSecrets: noSecrets },
+
+  dataQualityCheckGroups: {
+    named: groupKind,
+    toBody: ({ dataQualityChecks, ...body }: { dataQualityChecks?: { name: string }[] }, findId) => ({
+      ...body,
+      dataQualityChecks: dataQualityChecks?.map(({ name }, index) => ({
+        id: findId('dataQualityChecks', name, `/dataQualityChecks/${index}/name`),
+      })),
+    }),
+    readSecrets: noSecrets,
+  },
+
+  dataPipelines: {
+    named: dataPipelineKind,
+    toBody: ({ dataWarehouseTarget: target, dataQualityCheckGroup: group, ...body }: any, findId) => ({
+      ...body,
+      dataWarehouseTarget: {
+        ...target,
+        schema: { id: findId('schemas', target.schema.name, '/dataWarehouseTarget/schema/name') },
+      },
+      ...(group && {
+        dataQualityCheckGroup: {
+          id: findId('dataQualityCheckGroups', group.name, '/dataQualityCheckGroup/name'),
+        },
+      }),
+    }),
+    readSecrets: (row: DataPipelineRow, ring) => {
+      const { secrets, givenFor } = unsealSource(row, ring)
+      const { pointer } = getDefinition(row.type).secretAudience ?? {}
+      const entries = Object.entries(secrets).map(([name, value]) => [
+        `${pointer}/${name}`,
+        givenFor ? JSON.stringify([value, givenFor]) : value,
+      ])
+      return Object.fromEntries(entries) as SecretsByPointer
+    },
+  },
+
+  views: {
+    named: viewKind,
+    toBody: ({ schema, ...body }: any, findId) => ({
+      ...body,
+      schema: { id: findId('schemas', schema.name, '/schema/name') },
+    }),
+    readSecrets: noSecrets,
+  },
+
+  destinations: {
+    named: destinationKind,
+    toBody: ({ viewSource, ...body }: any, findId) => ({
+      ...body,
+      viewSource: { id: findId('views', viewSource.name, '/viewSource/name') },
+    }),
+    readSecrets: (row: DestinationRow, ring) => {
+      const [field] = Object.keys(row.settings)
+      const secrets = Object.entries(unsealTargetSecrets(row, ring))
+      return Object.fromEntries(secrets.map(([name, value]) => [`/${field}/${name}`, value]))
+    },
+  },
+
+  workflows: {
+    named: workflowKind,
+    toBody: ({ steps: { steps, ...strategy }, ...body }: any, findId) => ({
+      ...body,
+      steps: {
+        ...strategy,
+        steps: steps?.map(({ jobs, ...step }: any, stepIndex: number) => ({
+          ...step,
+          jobs: jobs?.map(({ jobType, object }: ConfiguredJob, index: number) => {
+            const pointer = `/steps/steps/${stepIndex}/jobs/${index}/object/name`
+            return { jobType, object: { uid: findId(kindOfJob[jobType], object.name, pointer) } }
+          }),
+        })),
+      },
+    }),
+    readSecrets: noSecrets,
+  },
+}
+
+const kindOfJob = {
+  DATA_PIPELINE_LOAD: 'dataPipelines',
+  VIEW_REFRESH: 'views',
+  DATA_QUALITY_CHECK_GROUP_RUN: 'dataQualityCheckGroups',
+  DESTINATION_PUSH: 'destinations',
+} as const
+
+interface ConfiguredJob {
+  jobType: keyof typeof kindOfJob
+  object: { name: string }
+}
+
+/** Returns the secrets of a row. Returns none if their key is missing, because a run cannot use them either. */
+export function readSecretsOf(kind: ConfigurationKind, row: object, ring: KeyRing): SecretsByPointer {
+  try {
+    return configuredKinds[kind].readSecrets(row, ring)
+  } catch (error) {
+    if (error instanceof SealProblem) return {}
+    throw error
+  }
+}

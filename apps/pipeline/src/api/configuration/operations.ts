@@ -1,0 +1,12 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { definePipelineOperation } from '../operation-context.ts'
+import { applyConfiguration, planConfiguration } from './apply.ts'
+import { exportConfiguration } from './export.ts'
+
+const { configuration: signatures } = pipelineOperations
+
+export const configurationOperations = {
+  export: definePipelineOperation(signatures.export, exportConfiguration),
+  plan: definePipelineOperation(signatures.plan, planConfiguration),
+  apply: definePipelineOperation(signatures.apply, applyConfiguration),
+}

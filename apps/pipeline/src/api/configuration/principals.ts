@@ -1,0 +1,134 @@
+import type { AccessPart, Configuration, ConfigurationKind, ConfiguredObject, ObjectAccess } from '@sluice/contracts'
+import { configurationKinds } from '@sluice/contracts'
+import { sql } from 'kysely'
+import type { IdentityLookups } from '../../identity/identity-lookups.ts'
+import type { RequestContext } from '../operation-context.ts'
+import { configuredKinds } from './kinds.ts'
+
+type ConfiguredAccess = NonNullable<ConfiguredObject['access']>
+type StoredGrants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>
+
+/** The users and user groups with whom objects are shared, by id and by name. */
+export type KnownPrincipals = Awaited<ReturnType<typeof readPrincipals>>
+
+/** Looks up the users and user groups that a configuration names, and those that stored objects are shared with. */
+export async function readPrincipals(
+  { configuration = {}, resources = [] }: { configuration?: Configuration; resources?: { access?: StoredGrants }[] },
+  { identity, caller }: Pick<RequestContext, 'identity' | 'caller'>,
+) {
+  const given = Object.values(configuration).flatMap((objects) => objects.flatMap(({ access }) => access ?? []))
+  const usernames = unique(given.flatMap(({ userAccess = [] }) => userAccess.map(({ username }) => username)))
+  const userGroupCodes = unique(given.flatMap(({ userGroupAccess = [] }) => userGroupAccess.map(({ code }) => code)))
+  const shared = resources.flatMap(({ access }) => access ?? [])
+  const userIds = unique(shared.flatMap(({ userAccess }) => userAccess.map(({ id }) => id)))
+  const groupIds = unique(shared.flatMap(({ userGroupAccess }) => userGroupAccess.map(({ id }) => id)))
+  const [named, users, groups] = await Promise.all([
+    usernames.length + userGroupCodes.length > 0
+      ? identity.principals({ client: caller.client, usernames, userGroupCodes })
+      : { users: [], userGroups: [] },
+    identity.users(userIds),
+    identity.userGroups(groupIds),
+  ])
+  const usersById = new Map([...users, ...named.users.map((user) => [user.id, user] as const)])
+  const groupsById = new Map([...groups, ...named.userGroups.map((group) => [group.id, group] as const)])
+  const idsByUsername = new Map(named.users.map(({ id, username }) => [username, id]))
+  const idsByCode = new Map(named.userGroups.map(({ id, code }) => [code, id]))
+
+  return {
+    /** Answers from these users and groups, so that a transaction does not wait for the identity service. */
+    identity: offlineIdentity(identity, { users: usersById, userGroups: groupsById }),
+
+    /** Returns the access of an object as a configuration contains it. Leaves out deleted users and groups. */
+    nameAccess({ publicAccess, userAccess, userGroupAccess }: ObjectAccess): ConfiguredAccess {
+      const userGrants = userAccess.flatMap(({ id, access }) => {
+        const user = usersById.get(id)
+        return user ? [{ username: user.username, access }] : []
+      })
+      const groupGrants = userGroupAccess.flatMap(({ id, access }) => {
+        const group = groupsById.get(id)
+        return group ? [{ code: group.code, access }] : []
+      })
+      return {
+        publicAccess,
+        userAccess: userGrants.toSorted(byText(({ username }) => username)),
+        userGroupAccess: groupGrants.toSorted(byText(({ code }) => code)),
+      }
+    },
+
+    /** Returns the access of a request body. Calls `missing` for each user and group that the organisation does not have. */
+    resolveAccess(
+      { publicAccess, userAccess, userGroupAccess }: ConfiguredAccess,
+      missing: (pointer: string, detail: string) => void,
+    ): AccessPart {
+      const userGrants = userAccess?.map(({ username, access = 'READ' }, index) => {
+        const id = idsByUsername.get(username)
+        if (id === undefined)
+          missing(
+            `/access/userAccess/${index}/username`,
+            `Your organisation has no user "${username}". Create the user, or remove this entry.`,
+          )
+        return { id: id ?? '', access }
+      })
+      const groupGrants = userGroupAccess?.map(({ code, access = 'READ' }, index) => {
+        const id = idsByCode.get(code)
+        if (id === undefined)
+          missing(
+            `/access/userGroupAccess/${index}/code`,
+            `Your organisation has no user group with the code "${code}". Create the group, or remove this entry.`,
+          )
+        return { id: id ?? '', access }
+      })
+      return {
+        ...(publicAccess && { publicAccess }),
+        ...(userGrants && { userAccess: userGrants }),
+        ...(groupGrants && { userGroupAccess: groupGrants }),
+      }
+    },
+  }
+}
+
+const unique = <T>(list: readonly T[]): T[] => [...new Set(list)]
+
+const byText =
+  <T>(textOf: (item: T) => string) =>
+  (one: T, other: T): number =>
+    textOf(one) < textOf(other) ? -1 : 1
+
+/** Returns look-ups that know only these users and groups, and send no request. */
+export function offlineIdentity(
+  identity: IdentityLookups,
+  known: {
+    users: Awaited<ReturnType<IdentityLookups['users']>>
+    userGroups: Awaited<ReturnType<IdentityLookups['userGroups']>>
+  } = { users: new Map(), userGroups: new Map() },
+): IdentityLookups {
+  return {
+    ...identity,
+    users: async () => known.users,
+    userGroups: async () => known.userGroups,
+    client: async () => undefined,
+  }
+}
+
+/** Reads with whom the stored objects are shared that have the names of these objects. */
+export async function readStoredAccess(
+  configuration: Configuration,
+  { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
+): Promise<{ access: StoredGrants }[]> {
+  const found: { access: StoredGrants }[] = []
+  for (const kind of configurationKinds) {
+    const names = (configuration[kind] ?? []).flatMap(({ name, was }) => [name, ...(was === undefined ? [] : [was])])
+    if (names.length === 0 || !isShared(kind)) continue
+    const { rows } = await sql<{ access: StoredGrants }>`
+      select json_build_object('userAccess', user_access, 'userGroupAccess', user_group_access) as access
+      from ${sql.table(configuredKinds[kind].named.records.kind.table)}
+      where client = ${caller.client} and name = any(${names}) and (user_access <> '[]' or user_group_access <> '[]')`.execute(
+      db,
+    )
+    found.push(...rows)
+  }
+  return found
+}
+
+/** Variables belong to all users of the organisation. */
+const isShared = (kind: ConfigurationKind): boolean => kind !== 'variables'

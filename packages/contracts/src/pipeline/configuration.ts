@@ -1,0 +1,330 @@
+import { Type } from 'typebox'
+import { type Contract, defineContract, discriminatedUnion, noUnknownFields, type TypeOf } from '../contract.ts'
+import { lineOf, LongText, SingleLineText, Uid } from '../field-types.ts'
+import { AccessObject, ObjectAccess } from '../object-access.ts'
+import type { Role } from '../roles.ts'
+import { isStoredSecret } from '../validate.ts'
+import { pipelineVariants } from './data-pipeline/data-pipeline.ts'
+import { DataQualityCheckBody, DataQualityCheckGroupBody } from './data-quality-check.ts'
+import { DestinationBody } from './destination.ts'
+import { SchemaBody } from './schema.ts'
+import { VariableBody } from './variable.ts'
+import { ViewBody } from './view.ts'
+import { jobTypes } from './workflow-run.ts'
+import { WorkflowBody } from './workflow.ts'
+
+/** The lists of a configuration, in the order in which their objects are saved: each kind refers only to earlier kinds. */
+export const configurationKinds = [
+  'schemas',
+  'variables',
+  'dataQualityChecks',
+  'dataQualityCheckGroups',
+  'dataPipelines',
+  'views',
+  'destinations',
+  'workflows',
+] as const
+export type ConfigurationKind = (typeof configurationKinds)[number]
+
+/** The role that each kind requires: ROLE_MANAGE_x to plan and apply, ROLE_SEE_x to export. */
+const roleByKind: Readonly<Record<ConfigurationKind, string>> = {
+  schemas: 'SCHEMA',
+  variables: 'VARIABLE',
+  dataQualityChecks: 'DATA_QUALITY_CHECK',
+  dataQualityCheckGroups: 'DATA_QUALITY_CHECK_GROUP',
+  dataPipelines: 'DATA_PIPELINE',
+  views: 'VIEW',
+  destinations: 'DESTINATION',
+  workflows: 'WORKFLOW',
+}
+export const configurationRole = (kind: ConfigurationKind, action: 'SEE' | 'MANAGE'): Role =>
+  `ROLE_${action}_${roleByKind[kind]}` as Role
+
+/** The maximum number of objects of one kind in a configuration. */
+export const maxConfiguredObjects = 5_000
+
+/** The maximum number of bytes of a configuration in a request. */
+export const configurationByteLimit = 4_194_304
+
+const ObjectName = lineOf({ maxLength: 255, examples: ['Health'] })
+const NameReference = Type.Object({ name: ObjectName }, { ...noUnknownFields, title: 'NameReference' })
+
+const Grant = { access: Type.Optional(AccessObject.properties.access) }
+const ConfiguredAccess = Type.Object(
+  {
+    publicAccess: Type.Optional(ObjectAccess.properties.publicAccess),
+    userAccess: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { username: lineOf({ maxLength: 255, examples: ['ida'] }), ...Grant },
+          { ...noUnknownFields, title: 'ConfiguredUserAccess' },
+        ),
+        { maxItems: 1000 },
+      ),
+    ),
+    userGroupAccess: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            code: { ...lineOf({ maxLength: 255, examples: ['AIR-TEAM'] }), description: 'The code of the user group.' },
+            ...Grant,
+          },
+          { ...noUnknownFields, title: 'ConfiguredGroupAccess' },
+        ),
+        { maxItems: 1000 },
+      ),
+    ),
+  },
+  { ...noUnknownFields, title: 'ConfiguredAccess', description: 'Absent fields keep their stored values.' },
+)
+
+const ConfiguredJob = Type.Object(
+  { jobType: Type.Enum([...jobTypes]), object: NameReference },
+  { ...noUnknownFields, title: 'ConfiguredJob' },
+)
+
+/** The parts of request bodies that refer to other objects by id, by their titles, and what replaces them in a configuration. */
+const namedParts: Readonly<Record<string, object>> = {
+  Reference: NameReference,
+  SchemaReference: NameReference,
+  ViewReference: NameReference,
+  JobBody: ConfiguredJob,
+  AccessPart: ConfiguredAccess,
+}
+
+const configurationFields = {
+  was: Type.Optional({
+    ...ObjectName,
+    description:
+      'The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name.',
+  }),
+  redacted: Type.Optional(
+    Type.Array(Type.String({ maxLength: 100, pattern: '^(/[A-Za-z]+)+$', examples: ['/jdbcSource/password'] }), {
+      uniqueItems: true,
+      maxItems: 20,
+      description:
+        'JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored.',
+    }),
+  ),
+}
+
+type MessageSide = 'request' | 'response'
+type ContractSchema = Record<string, any>
+
+/** Fields that only older clients send. */
+const deprecatedFields = new Set(['warehouseAViewName'])
+
+/**
+ * Returns the contract of an object in a configuration: the fields of its request body without ignored fields, with names instead of ids.
+ * Responses have no secrets.
+ */
+function configured(body: object, side: MessageSide): ContractSchema {
+  const { title, ...schema } = convert(body as ContractSchema, side)
+  const name = `Configured${String(title).replace(/Body(OfConfiguration|OfExport)?$/, '')}`
+  const own = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
+  return {
+    ...schema,
+    properties: { ...schema['properties'], ...own },
+    title: side === 'request' ? `${name}Body` : name,
+  }
+}
+
+function convert(schema: ContractSchema, side: MessageSide): ContractSchema {
+  const named = namedParts[schema['title']]
+  if (named) return named
+  const { items, anyOf, properties } = schema
+  if (items) return { ...schema, items: convert(items, side) }
+  if (anyOf) return { ...schema, anyOf: anyOf.map((one: ContractSchema) => convert(one, side)) }
+  if (!properties) return schema
+  const fields = Object.entries<ContractSchema>(properties)
+  const kept = fields.filter(
+    ([name, field]) =>
+      field['readOnly'] !== true && !deprecatedFields.has(name) && (side === 'request' || !isStoredSecret(field)),
+  )
+  const converted = kept.map(([name, field]): [string, ContractSchema] => [name, convert(field, side)])
+  if (converted.length === fields.length && converted.every(([name, field]) => field === properties[name]))
+    return schema
+  const { title } = schema
+  return {
+    ...schema,
+    properties: Object.fromEntries(converted),
+    ...(title && { title: `${title}${side === 'request' ? 'OfConfiguration' : 'OfExport'}` }),
+  }
+}
+
+const bodies: Readonly<Record<Exclude<ConfigurationKind, 'dataPipelines'>, object>> = {
+  schemas: SchemaBody,
+  variables: VariableBody,
+  dataQualityChecks: DataQualityCheckBody,
+  dataQualityCheckGroups: DataQualityCheckGroupBody,
+  views: ViewBody,
+  destinations: DestinationBody,
+  workflows: WorkflowBody,
+}
+
+/** Returns the contract of the objects of a kind. */
+function configuredKind(kind: ConfigurationKind, side: MessageSide): object {
+  if (kind !== 'dataPipelines') return configured(bodies[kind], side)
+  const variants = pipelineVariants.map(({ body }) => configured(body, side) as Contract<unknown>)
+  return discriminatedUnion(side === 'request' ? 'ConfiguredPipelineBody' : 'ConfiguredPipeline', variants)
+}
+
+/** The contracts of the objects in an export, by kind. */
+export const exportedKinds = Object.fromEntries(
+  configurationKinds.map((kind) => [kind, configuredKind(kind, 'response')]),
+) as Readonly<Record<ConfigurationKind, object>>
+
+const listsOf = (contracts: (kind: ConfigurationKind) => object) =>
+  Object.fromEntries(
+    configurationKinds.map((kind) => [
+      kind,
+      Type.Optional(Type.Array(Type.Unsafe<unknown>(contracts(kind)), { maxItems: maxConfiguredObjects })),
+    ]),
+  )
+
+/** An object of a configuration. The other fields are those of the kind's request body, with names instead of ids. */
+export interface ConfiguredObject {
+  name: string
+  was?: string
+  redacted?: string[]
+  access?: {
+    publicAccess?: 'NONE' | 'READ' | 'READ_WRITE'
+    userAccess?: { username: string; access?: 'READ' | 'READ_WRITE' }[]
+    userGroupAccess?: { code: string; access?: 'READ' | 'READ_WRITE' }[]
+  }
+  [field: string]: unknown
+}
+
+export type Configuration = Partial<Record<ConfigurationKind, ConfiguredObject[]>>
+
+/** An organisation's objects by kind, with names instead of ids. */
+export const ConfigurationBody = defineContract(
+  'ConfigurationBody',
+  Type.Object(
+    listsOf((kind) => configuredKind(kind, 'request')),
+    noUnknownFields,
+  ),
+) as object as Contract<Configuration>
+
+/** An export: a configuration without secrets. */
+export const ExportedConfiguration = defineContract(
+  'Configuration',
+  Type.Object(
+    listsOf((kind) => exportedKinds[kind]),
+    noUnknownFields,
+  ),
+) as object as Contract<Configuration>
+
+export const ExportQuery = defineContract(
+  'ExportQuery',
+  Type.Object(
+    {
+      kinds: Type.Optional(
+        Type.Array(Type.Enum([...configurationKinds]), {
+          maxItems: configurationKinds.length,
+          description: 'The kinds to export. Default: all kinds that you may see.',
+        }),
+      ),
+    },
+    noUnknownFields,
+  ),
+)
+export type ExportQuery = TypeOf<typeof ExportQuery>
+
+const PlanDigest = Type.String({
+  minLength: 64,
+  maxLength: 64,
+  pattern: '^[0-9a-f]+$',
+  examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+})
+
+export const ApplyQuery = defineContract(
+  'ApplyQuery',
+  Type.Object(
+    {
+      plan: Type.Optional({
+        ...PlanDigest,
+        description:
+          'The `plan` of a plan. If the changes now differ from it, the response is 412 and nothing is saved.',
+      }),
+    },
+    noUnknownFields,
+  ),
+)
+export type ApplyQuery = TypeOf<typeof ApplyQuery>
+
+const JsonText = Type.String({
+  maxLength: 1_001,
+  description: 'The value as JSON. A value of more than 1,000 characters is cut and ends with an ellipsis.',
+})
+
+const FieldChange = Type.Object(
+  {
+    pointer: Type.String({ maxLength: 1000, examples: ['/runTrigger'] }),
+    before: Type.Optional(JsonText),
+    after: Type.Optional(JsonText),
+  },
+  { ...noUnknownFields, title: 'FieldChange' },
+)
+
+export const redactedStates = ['SAME', 'CHANGED', 'SET', 'REMOVED', 'MISSING'] as const
+
+const RedactedField = Type.Object(
+  {
+    pointer: Type.String({ maxLength: 100, examples: ['/jdbcSource/password'] }),
+    state: Type.Enum([...redactedStates], {
+      description:
+        'SAME: the given value is the stored one. CHANGED: it differs. SET: none was stored. REMOVED: the stored value is deleted. MISSING: the configuration names the secret in `redacted`, but no value is stored.',
+    }),
+  },
+  { ...noUnknownFields, title: 'RedactedField' },
+)
+
+const ConfigurationChange = Type.Object(
+  {
+    kind: Type.Enum([...configurationKinds]),
+    name: SingleLineText,
+    was: Type.Optional({ ...SingleLineText, description: 'The former name of a renamed object.' }),
+    id: Type.Optional({ ...Uid, description: 'Absent if the object does not exist yet.' }),
+    result: Type.Enum(['CREATED', 'UPDATED', 'UNCHANGED']),
+    fields: Type.Array(FieldChange, { maxItems: 1_000, description: 'The changed fields of an updated object.' }),
+    redacted: Type.Array(RedactedField, {
+      maxItems: 20,
+      description: 'The given, removed and missing secrets. Their values are compared inside the service.',
+    }),
+    pending: Type.Boolean({
+      description: 'Whether a run has to create or change the object in the warehouse. Applying queues that run.',
+    }),
+  },
+  { ...noUnknownFields, title: 'ConfigurationChange' },
+)
+
+const ObjectCount = Type.Integer({ minimum: 0, maximum: maxConfiguredObjects * configurationKinds.length })
+
+export const ConfigurationChanges = defineContract(
+  'ConfigurationChanges',
+  Type.Object(
+    {
+      applied: Type.Boolean({ description: 'False for a plan: nothing was saved.' }),
+      message: LongText,
+      plan: {
+        ...PlanDigest,
+        description: 'Identifies these changes. Send it with `POST /configuration/apply?plan=…`.',
+      },
+      created: ObjectCount,
+      updated: ObjectCount,
+      unchanged: ObjectCount,
+      pending: ObjectCount,
+      missing: {
+        ...ObjectCount,
+        description: 'The number of objects that need a secret for which no value is stored.',
+      },
+      changes: Type.Array(ConfigurationChange, {
+        maxItems: maxConfiguredObjects * configurationKinds.length,
+        description: 'All objects of the configuration, in the order in which they are saved.',
+      }),
+    },
+    noUnknownFields,
+  ),
+)
+export type ConfigurationChanges = TypeOf<typeof ConfigurationChanges>
