@@ -341,7 +341,7 @@ describe('a plan', () => {
 describe('views of a configuration', () => {
   it('keep their names in the warehouse while SQL names them, and keep their descriptions in a new one', async () => {
     await renew()
-    const check = (query: string) => ({ name: 'Reads first', code: 'READS', query })
+    const check = (query: string) => ({ name: 'Reads first', shortName: 'First', code: 'READS', query })
     await apply({ schemas: [schema('Health')], dataQualityChecks: [check('select * from first where n > 1')] })
     const [{ id }] = (await owner.get('/schemas').expect(200)).body
     const body = viewBody(id, 'select 1 as n', { name: 'First', dataWarehouseViewName: 'first' })
