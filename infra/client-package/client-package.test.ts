@@ -70,7 +70,7 @@ describe('the types of the installed package', () => {
     await writeFile(join(project, file), text)
     await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
     const tsc = join(root, 'node_modules/.bin/tsc')
-    return (await runProgram(tsc, ['-p', project], { cwd: project, env: process.env })).stdout
+    return (await runProgram(tsc, ['-p', project, '--pretty', 'false'], { cwd: project, env: process.env })).stdout
   }
   const forBrowsers = { ...strict, module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] }
   const forNode = { ...strict, module: 'nodenext', lib: ['es2023'], types: ['node'], skipLibCheck: true }

@@ -168,6 +168,7 @@ describe('an export of open data', () => {
         .select(['actor', 'client', 'details'])
         .where('operation', 'like', 'public.%')
         .where('object', '=', path.split('/')[2]!)
+        .orderBy('at')
         .execute()
       expect(audited).toHaveLength(2)
       expect(audited[0]).toMatchObject({ actor: null, client, details: { format: 'csv', rows: 3, outcome: 'OK' } })

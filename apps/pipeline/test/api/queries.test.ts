@@ -270,7 +270,8 @@ describe('a variable in a query', () => {
   it('is refused if it is unknown, unused, or inside other text', async () => {
     expect((await ask('select ${NOWHERE}').expect(422)).body).toMatchObject({
       code: 'variable-unknown',
-      detail: 'The variable ${NOWHERE} does not exist. Create it, correct its name, or pass its value in `variables`.',
+      detail:
+        'The variable ${NOWHERE} does not exist or has no value. Create it, correct its name, or pass its value in `variables`.',
     })
     const { body: unused } = await ask('select ${REGION}', { variables: [{ name: 'REGOIN', value: 'x' }] }).expect(422)
     expect(unused.errors).toEqual([
