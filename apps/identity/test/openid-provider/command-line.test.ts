@@ -53,6 +53,15 @@ describe('the command line', () => {
     await post('/auth/logout').expect(403)
   })
 
+  it('shows all requested roles on the consent page, also those that the user allowed before', async () => {
+    const user = await someone()
+    const { browser } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
+    const { url } = await party.begin({ scope: 'openid groups ROLE_SEE_VIEW' })
+    const page = await browser.open(url)
+    expect(page.html).toContain('Allow <bdi>Sluice command line</bdi>?')
+    expect(page.html).toContain('see views')
+  })
+
   it('gets no token for the API without a role', async () => {
     const { tokens } = await party.signIn((await someone()).username, { scope: 'openid profile' })
     await service.withToken(tokens.access_token).get('/session').expect(401)

@@ -3,6 +3,7 @@ import { roleScopes } from '@sluice/contracts'
 import { renderConsentPage } from '../../pages/consent-page.ts'
 import { readPageTexts } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
+import { isBuiltIn } from '../storage/built-in-applications.ts'
 import { addConsent } from '../storage/consents.ts'
 import type { InteractionStep } from './interaction-step.ts'
 
@@ -72,12 +73,13 @@ export async function submitConsent(step: InteractionStep): Promise<void> {
 
 /**
  * Returns the requested scopes that the user has not yet consented to. If none is missing, because the application prompts for
- * consent again, returns all of them.
+ * consent again, returns all of them. A built-in application always needs consent to all of them, because any program can pose as it.
  */
 function requestedScopes({ interaction, application }: InteractionStep): string[] {
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
   const { scope } = interaction.params
   const requested = typeof scope === 'string' ? scope.split(' ') : []
-  return missing.length > 0 ? missing : requested.filter((scope) => application.scopes.includes(scope))
+  const isPartial = missing.length > 0 && !isBuiltIn(application.id)
+  return isPartial ? missing : requested.filter((scope) => application.scopes.includes(scope))
 }

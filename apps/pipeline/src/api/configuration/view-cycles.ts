@@ -29,24 +29,20 @@ export async function assertNoViewCycles(
     client,
     objects.map(({ name }) => name),
   )
-  const places = nodes.map(({ schema, view }) => ({ schema, name: view }))
+  const findReadViews = readViewFinder(nodes.map(({ schema, view }) => ({ schema, name: view })))
   const byPlace = new Map(nodes.map((node) => [`${node.schema}.${node.view}`, node]))
   const reads = new Map(
-    nodes.map((node) => [
-      node,
-      findReadViews(node, places).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? []),
-    ]),
+    nodes.map((node) => {
+      const found = findReadViews(node).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? [])
+      return [node, [...new Set(found)]]
+    }),
   )
   const violations = createViolationList()
   const indexes = new Map(objects.map(({ name }, index) => [name, index]))
-  const reported = new Set<ViewNode>()
-  for (const node of nodes) {
-    const index = indexes.get(node.name)
-    if (index === undefined || reported.has(node)) continue
-    const cycle = findCycle(node, reads)
-    if (!cycle) continue
-    for (const member of cycle) reported.add(member)
-    violations.add(`/views/${index}/query`, describeCycle(cycle.map(({ name }) => name)))
+  for (const component of findComponents(reads)) {
+    const start = [...component].toSorted((one, other) => one.id - other.id).find(({ name }) => indexes.has(name))
+    const cycle = start && findCycle(start, component, reads)
+    if (cycle) violations.add(`/views/${indexes.get(start.name)}/query`, describeCycle(cycle.map(({ name }) => name)))
   }
   violations.throwIfAny()
 }
@@ -65,28 +61,75 @@ async function readViews(trx: Transaction<DB>, client: string, names: readonly s
 /** Calls and operators in which FROM precedes a value and not a table. */
 const fromWithoutTable = /\b(extract|trim|substring|overlay)\s*\([^()]*\)|\bdistinct\s+from\b/g
 
-/** Comparisons of the names in a query with the views of a client. A search that needs more is left out. */
-const maxComparisons = 2_000_000
+/** Comparisons of names in the queries of a document with views. Queries after that are left out: their runs report errors. */
+const maxComparisons = 20_000_000
 
-/** Returns the views that a view reads. Returns none for a query that is too long to search or cannot be parsed: its run reports errors. */
-function findReadViews({ query, schema, sources }: ViewNode, views: readonly TablePlace[]): TablePlace[] {
-  if (query === null) return sources
-  // Names in the warehouse have no capital letters.
-  const text = query.toLowerCase().replaceAll(fromWithoutTable, ' ')
-  const words = tokensOf(text).map((token) => token.text)
-  const named = new Set(words)
-  const relations = views.filter(({ name }) => named.has(name))
-  if (words.length * relations.length > maxComparisons) return []
-  try {
-    return resolveNames(text, { schemas: [schema], relations, address: ({ name }) => name }).reads
-  } catch (error) {
-    if (error instanceof WarehouseProblem) return []
-    throw error
+/**
+ * Returns a function that returns the views which a view reads, perhaps repeatedly. It returns none for a query that it leaves out
+ * or cannot parse.
+ */
+function readViewFinder(views: readonly TablePlace[]): (node: ViewNode) => TablePlace[] {
+  const byName = Map.groupBy(views, ({ name }) => name)
+  let comparisons = 0
+  return ({ query, schema, sources }) => {
+    if (query === null) return sources
+    // Names in the warehouse have no capital letters.
+    const text = query.toLowerCase().replaceAll(fromWithoutTable, ' ')
+    const words = tokensOf(text).map((token) => token.text)
+    const relations = [...new Set(words)].flatMap((word) => byName.get(word) ?? [])
+    comparisons += words.length * relations.length
+    if (comparisons > maxComparisons) return []
+    try {
+      return resolveNames(text, { schemas: [schema], relations, address: ({ name }) => name }).reads
+    } catch (error) {
+      if (error instanceof WarehouseProblem) return []
+      throw error
+    }
   }
 }
 
+type ReadViews = ReadonlyMap<ViewNode, ViewNode[]>
+
+/**
+ * Returns the strongly connected components: views of which each reads each other one, perhaps through others. A view that is not in
+ * a cycle is a component of its own. Tarjan's algorithm visits each view and each reference once.
+ */
+function findComponents(reads: ReadViews): Set<ViewNode>[] {
+  const components: Set<ViewNode>[] = []
+  const order = new Map<ViewNode, number>()
+  const lowest = new Map<ViewNode, number>()
+  const open: ViewNode[] = []
+  const isOpen = new Set<ViewNode>()
+  for (const root of reads.keys()) {
+    const path: { node: ViewNode; next: number }[] = order.has(root) ? [] : [{ node: root, next: 0 }]
+    while (path.length > 0) {
+      const { node, next } = path.at(-1)!
+      if (next === 0) {
+        order.set(node, order.size)
+        lowest.set(node, order.get(node)!)
+        open.push(node)
+        isOpen.add(node)
+      }
+      path.at(-1)!.next += 1
+      const read = reads.get(node)![next]
+      if (read === undefined) {
+        path.pop()
+        const parent = path.at(-1)?.node
+        if (parent) lowest.set(parent, Math.min(lowest.get(parent)!, lowest.get(node)!))
+        if (lowest.get(node) === order.get(node)) {
+          const component = new Set(open.splice(open.lastIndexOf(node)))
+          for (const member of component) isOpen.delete(member)
+          components.push(component)
+        }
+      } else if (!order.has(read)) path.push({ node: read, next: 0 })
+      else if (isOpen.has(read)) lowest.set(node, Math.min(lowest.get(node)!, order.get(read)!))
+    }
+  }
+  return components
+}
+
 /** Returns the views of a cycle through this view, which is the first; undefined without a cycle. */
-function findCycle(start: ViewNode, reads: ReadonlyMap<ViewNode, ViewNode[]>): ViewNode[] | undefined {
+function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: ReadViews): ViewNode[] | undefined {
   const seen = new Set<ViewNode>()
   const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]
   while (path.length > 0) {
@@ -94,7 +137,7 @@ function findCycle(start: ViewNode, reads: ReadonlyMap<ViewNode, ViewNode[]>): V
     const read = reads.get(top.node)![top.next++]
     if (read === undefined) path.pop()
     else if (read === start) return path.map(({ node }) => node)
-    else if (!seen.has(read)) {
+    else if (component.has(read) && !seen.has(read)) {
       seen.add(read)
       path.push({ node: read, next: 0 })
     }
