@@ -10,7 +10,7 @@ export function networkProblem(network: string): string | undefined {
   if (family === 0) return `"${network}" has no valid address. Write it like 192.0.2.0/24 or 2001:db8::/32.`
   const bits = family === 4 ? 32 : 128
   const prefix = Number(length)
-  if (!/^\d{1,3}$/.test(length) || prefix > bits)
+  if (!/^(0|[1-9]\d{0,2})$/.test(length) || prefix > bits)
     return `"${network}" needs a prefix length from 0 to ${bits} after the slash.`
   const hostBits = BigInt(bits - prefix)
   const value = family === 4 ? parseIpv4(address) : parseIpv6(address)
