@@ -26,7 +26,7 @@ const FOR_LOADS = {
 
 /**
  * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines: the other rules
- * of pg_hba.conf are about this machine.
+ * of pg_hba.conf apply to connections from this machine.
  */
 const certificateOf = (settings: Settings) => {
   const { warehouseAddress } = settings

@@ -30,7 +30,7 @@ it('the list of sealed columns contains every sealed column of the schema', asyn
   for (const expected of [
     'signing_keys.private_key',
     'the column seed',
-    'users.nowhere is no text beside a unique key',
+    'users.nowhere is not a text column of a table with a unique key',
   ])
     expect(broken.map((one) => one.replaceAll('^', ''))).toContainEqual(expect.stringContaining(expected))
 })

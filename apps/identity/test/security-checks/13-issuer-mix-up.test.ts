@@ -83,7 +83,7 @@ describe('a federated sign-in', () => {
         },
       },
     ],
-    ['that is no JWT', { token: () => 'nonsense' }],
+    ['that is not a JWT', { token: () => 'nonsense' }],
   ])('is refused with an ID token %s', async (_which, misbehaviour) => {
     const { code } = await createUserAt(honest)
     honest.misbehaviour = misbehaviour

@@ -117,6 +117,14 @@ describe('in a database', () => {
     ),
   }))
 
+  it.each([
+    [400, ['cases']],
+    [600, []],
+  ])('with %s nested parentheses finds the tables %j', (depth, expected) => {
+    const found = relationsInSql(`${'('.repeat(depth)}select 1 from cases`)
+    expect(found.map(({ name }) => name)).toEqual(expected)
+  })
+
   it('finds the same tables as PostgreSQL when it creates a view of the query', async () => {
     await fc.assert(
       fc.asyncProperty(query, async (text) => {

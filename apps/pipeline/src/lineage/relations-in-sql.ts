@@ -62,9 +62,13 @@ const endOfFrom = new Set([
 ])
 const beforeRelation = new Set(['only', 'lateral'])
 
+/** Open parentheses. Each relation is looked up in all of them, so a text with very many would block the process. */
+const maxDepth = 500
+
 /**
  * Finds the tables and views that SQL reads: the names after FROM, JOIN, and a comma between them. Names of common table expressions and
- * functions are left out. It never fails: SQL that no server accepts has some result.
+ * functions are left out. It never fails: SQL that no server accepts has some result. The search ends at parentheses nested deeper
+ * than `maxDepth`.
  */
 export function relationsInSql(sql: string): NamedRelation[] {
   const tokens = tokensOf(sql)
@@ -75,6 +79,7 @@ export function relationsInSql(sql: string): NamedRelation[] {
     const { kind, text, isQuoted } = tokens[at]!
     const level = levels.at(-1)!
     if (kind === 'mark') {
+      if (text === '(' && levels.length > maxDepth) break
       if (text === '(') levels.push(openLevel(definedExpression(level, tokens[at - 1])))
       if (text === ')' && levels.length > 1) closeLevel(levels)
       if (text === ';') levels = [openLevel()]

@@ -93,7 +93,7 @@ function planAt(object: ScheduledObject, window: PlanWindow, now: number, earlie
   return { ...next, object, zone, isLate: next.at < now }
 }
 
-/** Returns the next run after a time; undefined if there is none, or if the stored expression is invalid. */
+/** Returns the next run after a time; undefined if the schedule has ended or its stored expression is invalid. */
 function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime | undefined {
   const { run, full }: NextRun = computeNextRunOrDisable(
     () => computeNextRun(schedule, zone, after),

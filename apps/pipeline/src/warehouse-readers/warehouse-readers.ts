@@ -18,7 +18,7 @@ export type StoredReader = Omit<Selectable<ReadersTable>, 'schema_ids' | 'networ
 export interface WarehouseReaders {
   /** Returns the place of a kind. Throws NOT_SUPPORTED_HERE for a kind without readers, and for a place without an address. */
   place(kind: WarehouseKind): ReaderPlace & Required<Pick<ReaderPlace, 'address'>>
-  /** Returns the place of a kind for showing stored readers; undefined if the warehouse is no longer configured. */
+  /** Returns the place of stored readers of a kind; undefined if the operator removed the warehouse from the settings. */
   findPlace(kind: string): ReaderPlace | undefined
   /**
    * Gives a login its stored definition, and `password` if there is one. The row is locked until then, so the last stored definition

@@ -119,7 +119,7 @@ const refused = new Map<string, Promise<Asking>>()
 
 const make = fresh(() => owner)
 
-/** Whoever may ask this: `otherwise`, unless only super admins may. */
+/** Returns the caller who may send the request: a super admin if only they may, otherwise `otherwise`. */
 const rightful = ({ guard }: OperationSignature, otherwise: Asking) =>
   (guard as string[]).includes('ROLE_SUPER_ADMIN') ? boss : otherwise
 

@@ -206,7 +206,7 @@ describe('POST /schedules/preview', () => {
   })
 
   it.each([
-    [{}, '/runTrigger', /^There is no schedule to describe/],
+    [{}, '/runTrigger', /^The body has no schedule/],
     [{ runTrigger: 'CUSTOM' }, '/cronExpression', /needs a cron expression/],
     [{ cronExpression: '0 25 * * *' }, '/cronExpression', /field for the hour, "25"/],
     [{ cronExpression: '0 0 30 2 *' }, '/cronExpression', /never matches/],

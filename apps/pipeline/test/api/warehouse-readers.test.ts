@@ -287,7 +287,7 @@ describe('bad input for a warehouse reader', () => {
         detail: 'This time is in the past. Choose a later time, or delete the reader to end it now.',
       },
     ],
-    ['an expiry that is no time', () => ({ expires: 'tomorrow' }), 400, { pointer: '/expires' }],
+    ['an invalid expiry', () => ({ expires: 'tomorrow' }), 400, { pointer: '/expires' }],
     ['a network without a prefix', () => ({ networks: ['192.0.2.1'] }), 400, { pointer: '/networks/0' }],
     [
       'a network with host bits',

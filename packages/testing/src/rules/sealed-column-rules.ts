@@ -24,7 +24,9 @@ export async function brokenSealRules(
   return [
     ...purposes.map((pattern) => `the sources seal ${pattern.source}, which is not listed`),
     ...commented.map((column) => `a migration calls the column ${column} sealed, which is not listed`),
-    ...(await unknown(connectionString, listed)).map((name) => `${name} is no text beside a unique key`),
+    ...(await unknown(connectionString, listed)).map(
+      (name) => `${name} is not a text column of a table with a unique key`,
+    ),
   ]
 }
 

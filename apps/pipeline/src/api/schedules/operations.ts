@@ -88,7 +88,7 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
   if (rule.runTrigger === undefined && rule.cronExpression === undefined && !rule.continuouslyUpdated)
     throw problems.refused(
       '/runTrigger',
-      'There is no schedule to describe. Send runTrigger, cronExpression or continuouslyUpdated.',
+      'The body has no schedule. Send runTrigger, cronExpression or continuouslyUpdated.',
     )
   const runTrigger = rule.runTrigger ?? (rule.cronExpression === undefined ? 'NEVER' : 'CUSTOM')
   const schedule = { ...rule, runTrigger, disabled: false }

@@ -71,7 +71,7 @@ function statusOf({ pending, expires_at }: WarehouseReaderRow): WarehouseReader[
   return pending ? 'PENDING' : 'ACTIVE'
 }
 
-/** Returns the address of a reader; of a warehouse that is no longer configured, only the user. */
+/** Returns the address and user of a reader. Returns only the user if the operator removed the warehouse from the settings. */
 function connectionOf(
   { provider_schema, login: user }: WarehouseReaderRow,
   key: string,
