@@ -127,6 +127,45 @@ describe('the readers of a PostgreSQL server', () => {
     expect((await load.query('select 1')).rowCount).toBe(1)
   })
 
+  /** Returns a session in whose transaction the login has changed its own role, and so locked it. */
+  async function lockingSession({ login, password }: { login: string; password: string }) {
+    const session = await connect(login, password)
+    session.on('error', () => {})
+    await session.query(`begin read write; alter role current_user set work_mem = '1MB'`)
+    await session.query(`alter role current_user password 'chosen by the session itself'`)
+    return session
+  }
+
+  it.each([
+    ['is dropped', (login: string) => readers().drop(login)],
+    [
+      'becomes inactive',
+      (login: string) => readers().define(own.client, { login, schemas: ['health'], active: false }, undefined),
+    ],
+  ])('lose their sessions when the login %s, although a session has locked its own role', async (_change, change) => {
+    const reader = await newReader(['health'])
+    await using session = await lockingSession(reader)
+    await change(reader.login)
+    await expect(session.query('select 1')).rejects.toThrow()
+    expect(await codeOf(connect(reader.login, reader.password))).not.toBe('done')
+  })
+
+  it('have only the new password after a change, although a session has set another one', async () => {
+    const reader = await newReader(['health'])
+    await using session = await lockingSession(reader)
+    await session.query('commit')
+    await using second = await connect(reader.login, 'chosen by the session itself')
+    second.on('error', () => {})
+    await second.query(`begin read write; alter role current_user password 'chosen again'`)
+    const password = newReaderPassword()
+    await readers().define(own.client, { login: reader.login, schemas: ['health'], active: true }, password)
+    await expect(second.query('commit')).rejects.toThrow()
+    await using renewed = await connect(reader.login, password)
+    expect((await renewed.query('select 1')).rowCount).toBe(1)
+    for (const old of [reader.password, 'chosen by the session itself', 'chosen again'])
+      expect(await codeOf(connect(reader.login, old))).toBe('28P01')
+  })
+
   it('connect to no database of another client, and hold nothing that PostgreSQL shows as a right to change', async () => {
     const { login, password } = await newReader(['health'])
     expect(await codeOf(connect(login, password, other.access.database))).toBe('42501')

@@ -59,41 +59,73 @@ async function defineReader(
       `valid until ${escapeLiteral(expires?.toISOString() ?? 'infinity')}`,
       ...(password === undefined ? [] : [`password '${await scramVerifier(password)}'`]),
     ]
-    for (const role of wanted) await ensureRole(admin, role, 'nologin')
-    await ensureRole(admin, login, attributes.join(' '))
-    // Membership is required to end the sessions of a role. The administrator can grant it to itself at any time.
-    await admin.query(`grant ${login} to current_user with inherit true, set false`)
+    if (await roleExists(admin, login)) {
+      const hasLost = await revokeMemberships(admin, login, wanted)
+      // A session could set its own password again while it is open.
+      if (!active || password !== undefined) await alterLogin(admin, login, 'nologin')
+      if (hasLost || !active || password !== undefined) await endSessions(admin, login)
+      await alterLogin(admin, login, attributes.join(' '))
+    } else {
+      await admin.query(`create role ${login} with ${attributes.join(' ')}`)
+      await allowAdministration(admin, login)
+    }
     await applySettings(admin, login, readerSettings, database)
     // Tools find the tables without the name of a schema.
     const path = schemas.length > 0 ? schemas.map(escapeIdentifier).join(', ') : `''`
     await admin.query(`alter role ${login} set search_path = ${path}`)
-    if (active) {
-      await admin.query(`set role ${owner}`)
-      await admin.query(`grant connect on database ${database} to ${readers}`)
-      await admin.query('reset role')
-      await grantSchemas(adminUrl, client, schemas)
-    }
-    const lost = await changeMemberships(admin, login, wanted)
-    if (lost || !active || password !== undefined) await endSessions(admin, login)
+    if (!active) return
+    for (const role of wanted) await ensureRole(admin, role, 'nologin')
+    await admin.query(`set role ${owner}`)
+    await admin.query(`grant connect on database ${database} to ${readers}`)
+    await admin.query('reset role')
+    await grantSchemas(adminUrl, client, schemas)
+    await admin.query(`grant ${wanted.join(', ')} to ${login} with inherit true, set false`)
   })
+}
+
+const roleExists = async (admin: Client, role: string): Promise<boolean> =>
+  Boolean((await admin.query('select from pg_roles where rolname = $1', [role])).rowCount)
+
+/** Membership is required to end the sessions of a role. The administrator can grant it to itself at any time. */
+const allowAdministration = (admin: Client, login: string): Promise<unknown> =>
+  admin.query(`grant ${login} to current_user with inherit true, set false`)
+
+/** SQLSTATEs of a lock that was not granted in time, and of a tuple that was updated at the same time. */
+const contentionCodes = new Set(['55P03', 'XX000'])
+
+/**
+ * Changes the attributes of a login. Every session can change its own role, and so lock it; such sessions are ended, and the change is
+ * tried again.
+ */
+async function alterLogin(admin: Client, login: string, attributes: string): Promise<void> {
+  await admin.query(`set lock_timeout = '1s'`)
+  for (let tries = 1; ; tries += 1)
+    try {
+      await admin.query(`alter role ${login} with ${attributes}`)
+      break
+    } catch (error) {
+      if (tries === 5 || !contentionCodes.has((error as { code?: string }).code ?? '')) throw error
+      await endSessions(admin, login)
+    }
+  await admin.query('reset lock_timeout')
 }
 
 /** Returns the role that reads a schema. Role names have at most 63 bytes, so it contains a digest of the schema's name. */
 export const schemaRole = (key: string, schema: string): string =>
   `c_${key}_s_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
 
-/** Makes the login a member of exactly these roles. Returns whether it lost one. */
-async function changeMemberships(admin: Client, login: string, wanted: readonly string[]): Promise<boolean> {
+/** Revokes all memberships of the login but the wanted ones, which its sessions cannot prevent. Returns whether it had others. */
+async function revokeMemberships(admin: Client, login: string, wanted: readonly string[]): Promise<boolean> {
+  await allowAdministration(admin, login)
   const { rows } = await admin.query<{ name: string }>(
     `select distinct g.rolname as name from pg_auth_members m
-     join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid where r.rolname = $1`,
-    [login],
+     join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid
+     where r.rolname = $1 and g.rolname <> all($2)`,
+    [login, wanted],
   )
-  const held = new Set(rows.map(({ name }) => name))
-  const [missing, lost] = [wanted.filter((name) => !held.has(name)), [...held].filter((name) => !wanted.includes(name))]
-  if (missing.length > 0) await admin.query(`grant ${missing.join(', ')} to ${login} with inherit true, set false`)
-  if (lost.length > 0) await admin.query(`revoke ${lost.map(escapeIdentifier).join(', ')} from ${login}`)
-  return lost.length > 0
+  if (rows.length === 0) return false
+  await admin.query(`revoke ${rows.map(({ name }) => escapeIdentifier(name)).join(', ')} from ${login}`)
+  return true
 }
 
 /** Grants the roles of these schemas access to all tables and views, present and future. Role `load` owns them. */
@@ -201,10 +233,10 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
   const key = keyOfReader(login)
   await withAdmin(adminUrl, async (admin) => {
     await lockReaders(admin, key)
-    const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [login])
-    if (!rowCount) return
-    await admin.query(`grant ${login} to current_user with inherit true, set false`)
-    await admin.query(`alter role ${login} nologin`)
+    if (!(await roleExists(admin, login))) return
+    await revokeMemberships(admin, login, [])
+    await endSessions(admin, login)
+    await alterLogin(admin, login, 'nologin')
     await endSessions(admin, login)
     const { database } = namesOf(key)
     const { rowCount: exists } = await admin.query('select from pg_database where datname = $1', [database])
@@ -217,8 +249,9 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
   })
 }
 
+/** Ends the sessions of a login, and waits up to two seconds for the end of each. */
 const endSessions = (admin: Client, login: string): Promise<unknown> =>
-  admin.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [login])
+  admin.query('select pg_terminate_backend(pid, 2000) from pg_stat_activity where usename = $1', [login])
 
 /** Ends sessions that exceed the limits. The time-outs of a session are not enough, because its user can raise them. */
 const endSessionsBeyondLimits = `
