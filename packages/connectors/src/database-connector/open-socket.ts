@@ -4,7 +4,12 @@ import type { SessionParameters } from './database-session.ts'
 const keepAliveInitialDelay = 30_000
 
 /** A function that starts a connection to an address. */
-type ConnectSocket = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
+export type ConnectSocket = (options: {
+  host: string
+  family: number
+  port: number
+  keepAliveInitialDelay: number
+}) => Socket
 
 /**
  * Opens a socket to the first address that accepts a connection. If all addresses fail, throws the error of the last one; its

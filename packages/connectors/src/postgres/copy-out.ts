@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Connection, Submittable } from 'pg'
+import { setBytesHandler } from '@sluice/database'
 import { UnstorableValue, valueTooLong } from '@sluice/row-stream'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { setBytesHandler } from './reused-buffer-socket.ts'
 
 export class UnexpectedFormat extends Error {
   override readonly name = 'OtherFormat'

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import { Client, type Connection } from 'pg'
+import { createReusedBufferSocket } from '@sluice/database'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { SessionParameters } from '../database-connector/database-session.ts'
-import { openSocket } from '../database-connector/open-socket.ts'
-import { openReusedBufferSocket } from './reused-buffer-socket.ts'
+import { type ConnectSocket, openSocket } from '../database-connector/open-socket.ts'
 
 /** A signed-in client of the driver, and its socket. */
 export interface SignedInClient {
@@ -21,7 +21,7 @@ export async function signIn(
   begin: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await (ssl ? openSocket(access) : openSocket(access, openReusedBufferSocket))
+  const socket = await (ssl ? openSocket(access) : openSocket(access, connectReusedBufferSocket))
   const client = new Client({
     host,
     port,
@@ -80,6 +80,9 @@ export async function cancelSession(access: SessionParameters, client: Client): 
     socket.end(request)
   })
 }
+
+const connectReusedBufferSocket: ConnectSocket = ({ keepAliveInitialDelay, ...address }) =>
+  createReusedBufferSocket({ noDelay: true, keepAlive: true, keepAliveInitialDelay }).connect(address)
 
 /** Returns a function that gives the driver an open socket. Otherwise, the driver would resolve the name and connect itself. */
 function createSocketProvider(socket: Socket): Socket {

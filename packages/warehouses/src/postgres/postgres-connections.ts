@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { lowerCpuPriority, isLoopback } from '@sluice/process'
+import { createReusedBufferSocket } from '@sluice/database'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
 import { loadOptions, readOptions } from './server/role-settings.ts'
 
@@ -107,7 +108,8 @@ export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
 
 /** Returns one connection of role `read`, for a single use. */
 export function readClient(access: WarehouseAccess): Client {
-  const client = new Client(readPoolConfig(access))
+  const config = readPoolConfig(access)
+  const client = new Client(access.ssl ? config : { ...config, stream: () => createReusedBufferSocket() })
   client.on('error', () => {})
   client.once('connect', () => applyNiceness(access, client))
   return client

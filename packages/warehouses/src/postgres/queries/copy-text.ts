@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setBytesHandler } from '@sluice/database'
 import type { Connection, Submittable } from 'pg'
 
 type DataListener = (bytes: Buffer) => void
@@ -80,8 +81,10 @@ export class CopyText implements Submittable {
       throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
     this.#socket = socket
     this.#driver = listeners[0]!
-    socket.removeListener('data', this.#driver)
-    socket.on('data', this.#read)
+    if (!setBytesHandler(socket, this.#read)) {
+      socket.removeListener('data', this.#driver)
+      socket.on('data', this.#read)
+    }
     connection.query(this.#text)
   }
 
@@ -97,10 +100,15 @@ export class CopyText implements Submittable {
 
   #end(outcome: { error?: Error }): void {
     this.#outcome ??= outcome
-    const socket = this.#socket
-    socket?.removeListener('data', this.#read)
-    if (socket && !socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
+    this.#detach()
     this.#wake?.()
+  }
+
+  #detach(): void {
+    const socket = this.#socket
+    if (!socket || setBytesHandler(socket, undefined)) return
+    socket.removeListener('data', this.#read)
+    if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
   }
 
   readonly #read = (given: Buffer): void => {
