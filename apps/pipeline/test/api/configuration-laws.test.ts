@@ -7,7 +7,7 @@ import { startService, type Asking, type Service } from './app-under-test.ts'
 import { everyManageRole } from './configuration-roles.ts'
 import { randomConfiguration, randomNumbers } from './random-configurations.ts'
 
-const cases = Array.from({ length: drawCount({ short: 6, long: 40 }) }, (_one, index) => index)
+const cases = Array.from({ length: drawCount({ short: 2, long: 40 }) }, (_one, index) => index)
 
 /** Two installations of the pipeline service with databases and warehouses of their own. */
 let [here, there]: Service[] = []

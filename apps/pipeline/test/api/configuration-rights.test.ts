@@ -12,7 +12,7 @@ import { startService, type Asking, type Service } from './app-under-test.ts'
 import { everyManageRole } from './configuration-roles.ts'
 import { randomConfiguration, randomNumbers } from './random-configurations.ts'
 
-const cases = Array.from({ length: drawCount({ short: 2, long: 20 }) }, (_one, index) => index)
+const cases = Array.from({ length: drawCount({ short: 1, long: 20 }) }, (_one, index) => index)
 
 let service: Service
 beforeAll(async () => {

@@ -16,7 +16,7 @@ import { viewBody } from './view-fixtures.ts'
 const { oneOf, some } = seededRandom(20_261_127)
 
 /** Records of each kind. */
-const drawn = drawCount({ short: 5, long: 40 })
+const drawn = drawCount({ short: 3, long: 40 })
 
 interface Tester {
   id: string
