@@ -23,8 +23,7 @@ export const fr: PageTexts = {
     organisation: 'Code de votre organisation',
     organisationHint: 'Si vous vous connectez avec le compte de votre organisation, saisissez plutôt son code ici.',
     organisationSubmit: 'Trouver le service de connexion',
-    organisationUnknown:
-      'Aucun service de connexion n’est configuré pour une organisation portant ce code. Vérifiez le code.',
+    organisationUnknown: 'Aucun service de connexion ne correspond à ce code d’organisation. Vérifiez le code.',
   },
   code: {
     title: 'Confirmez qu’il s’agit bien de vous',
