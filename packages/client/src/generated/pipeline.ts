@@ -2742,9 +2742,9 @@ export interface NewWarehouseReader {
   /** The networks from which the login may connect, as CIDR blocks. An empty list allows all networks. Setting it needs ROLE_MANAGE_FIREWALL_RULE, and seeing it ROLE_SEE_FIREWALL_RULE. If omitted, the stored list stays. */
   networks?: string[]
   schemas: ReferencedSchema[]
-  /** PENDING: the warehouse does not have the last change yet. A worker repeats it every few seconds. */
+  /** ACTIVE: the login works as described here. PENDING: the last change is stored, and the warehouse does not have it yet; a worker tries again every five seconds. EXPIRED: the time in `expires` has passed. */
   readerStatus: "ACTIVE" | "EXPIRED" | "PENDING"
-  /** A session was open at this time. Later sessions of less than ten seconds may have gone unnoticed. */
+  /** The last time at which a worker saw an open session. It can be a minute too early, and sessions of less than five seconds may be missed. */
   lastUsed?: string
   connection: ReaderConnection
   /** Only this response contains it. */
@@ -4636,9 +4636,9 @@ export interface WarehouseReader {
   /** The networks from which the login may connect, as CIDR blocks. An empty list allows all networks. Setting it needs ROLE_MANAGE_FIREWALL_RULE, and seeing it ROLE_SEE_FIREWALL_RULE. If omitted, the stored list stays. */
   networks?: string[]
   schemas: ReferencedSchema[]
-  /** PENDING: the warehouse does not have the last change yet. A worker repeats it every few seconds. */
+  /** ACTIVE: the login works as described here. PENDING: the last change is stored, and the warehouse does not have it yet; a worker tries again every five seconds. EXPIRED: the time in `expires` has passed. */
   readerStatus: "ACTIVE" | "EXPIRED" | "PENDING"
-  /** A session was open at this time. Later sessions of less than ten seconds may have gone unnoticed. */
+  /** The last time at which a worker saw an open session. It can be a minute too early, and sessions of less than five seconds may be missed. */
   lastUsed?: string
   connection: ReaderConnection
 }

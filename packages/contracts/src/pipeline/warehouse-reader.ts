@@ -83,11 +83,13 @@ const answeredFields = {
   ...readerFields,
   schemas: Type.Array(ReferencedSchema, { maxItems: 100 }),
   readerStatus: Type.Enum([...readerStatus], {
-    description: 'PENDING: the warehouse does not have the last change yet. A worker repeats it every few seconds.',
+    description:
+      'ACTIVE: the login works as described here. PENDING: the last change is stored, and the warehouse does not have it yet; a worker tries again every five seconds. EXPIRED: the time in `expires` has passed.',
   }),
   lastUsed: Type.Optional({
     ...Timestamp,
-    description: 'A session was open at this time. Later sessions of less than ten seconds may have gone unnoticed.',
+    description:
+      'The last time at which a worker saw an open session. It can be a minute too early, and sessions of less than five seconds may be missed.',
   }),
   connection: Type.Object(connection, { ...noUnknownFields, title: 'ReaderConnection' }),
 }

@@ -57,25 +57,25 @@ export const de: PageTexts = {
     title: 'Auf einem anderen Gerät anmelden',
     lead: 'Geben Sie den Code ein, den das Programm oder Gerät anzeigt.',
     label: 'Code',
-    hint: 'Acht Buchstaben. Großschreibung und Bindestrich sind egal.',
+    hint: 'Acht Buchstaben. Groß- und Kleinschreibung sowie der Bindestrich spielen keine Rolle.',
     submit: 'Weiter',
     missing: 'Geben Sie den Code ein.',
     refused:
       'Der Code ist falsch, abgelaufen oder wurde bereits verwendet. Prüfen Sie ihn oder fordern Sie einen neuen an.',
     confirmTitle: 'Haben Sie diese Anmeldung gestartet?',
-    confirmLead: (application) => html`${application} möchte mit Ihrem Konto angemeldet werden.`,
+    confirmLead: (application) => html`${application} möchte sich mit Ihrem Konto anmelden.`,
     address: 'Netzwerkadresse',
     program: 'Programm',
     warning:
-      'Fahren Sie nur fort, wenn Sie die Anmeldung selbst gestartet haben und dort diesen Code sehen. Hat Ihnen jemand den Code oder einen Link geschickt, könnte diese Person Zugriff auf Ihre Daten bekommen.',
+      'Fahren Sie nur fort, wenn Sie die Anmeldung selbst gestartet haben und das Programm denselben Code anzeigt. Hat Ihnen jemand den Code oder einen Link geschickt, könnte diese Person Zugriff auf Ihre Daten bekommen.',
     confirm: 'Ja, fortfahren',
     abort: 'Nein, abbrechen',
     doneTitle: 'Die Anmeldung ist abgeschlossen',
     done: (application) => html`${application} ist angemeldet. Sie können dieses Fenster schließen.`,
-    deniedTitle: 'Es wurde nichts erlaubt',
+    deniedTitle: 'Es wurde kein Zugriff gewährt',
     denied: 'Das Programm wurde nicht angemeldet. Sie können dieses Fenster schließen.',
     ended:
-      'Sie hat zu lange gedauert oder wurde in einem anderen Fenster abgeschlossen. Fordern Sie einen neuen Code an und beginnen Sie von vorn.',
+      'Die Anmeldung hat zu lange gedauert oder wurde in einem anderen Fenster abgeschlossen. Fordern Sie einen neuen Code an und beginnen Sie von vorn.',
   },
   signedIn: {
     title: 'Sie sind angemeldet',
@@ -234,7 +234,7 @@ export const de: PageTexts = {
     waitTitle: 'Bitte warten Sie einen Moment',
     wait: (seconds) =>
       `Zu viele Versuche. Versuchen Sie es in ${seconds} ${seconds === 1 ? 'Sekunde' : 'Sekunden'} erneut.`,
-    busyTitle: 'Einen Moment bitte',
+    busyTitle: 'Einen Moment, bitte',
     busy: 'Ein benötigter Dienst ist derzeit nicht erreichbar. Versuchen Sie es in einer Minute erneut.',
     notFoundTitle: 'Diese Seite gibt es nicht',
     notFound: 'Prüfen Sie die Adresse oder kehren Sie zur vorherigen Seite zurück.',
@@ -245,7 +245,7 @@ export const de: PageTexts = {
     federated: {
       'sso-unknown': {
         title: 'Diese Anmeldung ist nicht mehr gültig',
-        text: 'Sie hat länger als zehn Minuten gedauert, wurde bereits abgeschlossen oder in einem anderen Browser begonnen. Beginnen Sie von vorn.',
+        text: 'Die Anmeldung hat länger als zehn Minuten gedauert, wurde bereits abgeschlossen oder in einem anderen Browser begonnen. Beginnen Sie von vorn.',
       },
       'sso-denied': {
         title: 'Anmeldung fehlgeschlagen',

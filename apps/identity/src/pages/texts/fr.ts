@@ -4,7 +4,7 @@ import type { PageTexts } from './en.ts'
 export const fr: PageTexts = {
   language: 'fr',
   error: 'Erreur :',
-  problem: 'Il y a un problème',
+  problem: 'Veuillez vérifier votre saisie',
   username: 'Nom d’utilisateur',
   password: 'Mot de passe',
   tooLong: (most) => `Saisissez ${most} caractères au maximum.`,
@@ -23,7 +23,7 @@ export const fr: PageTexts = {
     organisation: 'Code de votre organisation',
     organisationHint: 'Si vous vous connectez avec le compte de votre organisation, saisissez plutôt son code ici.',
     organisationSubmit: 'Trouver le service de connexion',
-    organisationUnknown: 'Aucune organisation ayant un service de connexion ne porte ce code. Vérifiez le code.',
+    organisationUnknown: 'Aucun service de connexion ne correspond à ce code d’organisation. Vérifiez le code.',
   },
   code: {
     title: 'Confirmez qu’il s’agit bien de vous',
@@ -66,15 +66,15 @@ export const fr: PageTexts = {
     address: 'Adresse réseau',
     program: 'Programme',
     warning:
-      'Ne continuez que si vous avez vous-même commencé la connexion et que ce code y est affiché. Si quelqu’un vous a envoyé le code ou un lien, cette personne pourrait accéder à vos données.',
+      'Ne continuez que si vous avez vous-même lancé la connexion et que le programme affiche ce même code. Si quelqu’un vous a envoyé le code ou un lien, cette personne pourrait accéder à vos données.',
     confirm: 'Oui, continuer',
-    abort: 'Non, arrêter',
+    abort: 'Non, annuler',
     doneTitle: 'La connexion est terminée',
-    done: (application) => html`${application} est connectée. Vous pouvez fermer cette fenêtre.`,
-    deniedTitle: 'Rien n’a été autorisé',
+    done: (application) => html`L’application ${application} est connectée. Vous pouvez fermer cette fenêtre.`,
+    deniedTitle: 'Aucun accès n’a été autorisé',
     denied: 'Le programme n’a pas été connecté. Vous pouvez fermer cette fenêtre.',
     ended:
-      'Elle a duré trop longtemps ou s’est terminée dans une autre fenêtre. Demandez un nouveau code et recommencez.',
+      'La connexion a pris trop de temps ou s’est terminée dans une autre fenêtre. Demandez un nouveau code et recommencez.',
   },
   signedIn: {
     title: 'Connexion réussie',
@@ -172,7 +172,7 @@ export const fr: PageTexts = {
     },
     ended: {
       title: 'Cette connexion n’est plus valable',
-      text: 'Elle a duré trop longtemps, a été terminée dans un autre onglet, ou votre navigateur bloque les cookies de cette page. Retournez à l’application et recommencez.',
+      text: 'La connexion a pris trop de temps, a été terminée dans un autre onglet, ou votre navigateur bloque les cookies de cette page. Retournez à l’application et recommencez.',
     },
     other: {
       title: 'Connexion impossible',
@@ -244,7 +244,7 @@ export const fr: PageTexts = {
     federated: {
       'sso-unknown': {
         title: 'Cette connexion n’est plus valable',
-        text: 'Elle a duré plus de dix minutes, est déjà terminée ou a été commencée dans un autre navigateur. Recommencez.',
+        text: 'La connexion a pris plus de dix minutes, est déjà terminée ou a été commencée dans un autre navigateur. Recommencez.',
       },
       'sso-denied': {
         title: 'La connexion a échoué',
