@@ -1,5 +1,6 @@
 import { type OperationGuard, ProblemDocument, type OperationSignature, isStoredSecret } from '@sluice/contracts'
 import type { Operation } from './operation.ts'
+import { shareFields } from './share-fields.ts'
 
 type OpenApiValue = any
 
@@ -96,7 +97,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     tags: tagsOf(operations, nouns),
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(registry.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: sortByName(shareFields(registry.found)),
       responses: Object.fromEntries(
         Object.entries(problemStatuses).map(([status, description]) => [
           `Problem${status}`,
@@ -107,6 +108,9 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     },
   }
 }
+
+const sortByName = (schemas: Record<string, OpenApiValue>): Record<string, OpenApiValue> =>
+  Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 const tagOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
   const noun = id.split('.')[0]!
