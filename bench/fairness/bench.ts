@@ -10,8 +10,8 @@ import { step } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
-import { allAttacks } from './all-attacks.ts'
-import type { Statuses } from './attacks.ts'
+import { attacks, type Statuses } from './attacks.ts'
+import { dataOutAttacks } from './data-out.ts'
 import { makeOrganisation } from './organisation.ts'
 import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
 
@@ -19,6 +19,8 @@ import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
  * `npm run bench:fairness [-- options]`: measures organisation B while organisation A exhausts a resource. See
  * README.md.
  */
+
+const allAttacks = { ...attacks, ...dataOutAttacks }
 
 const { values: options } = parseArgs({
   options: {

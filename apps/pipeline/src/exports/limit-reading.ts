@@ -1,7 +1,7 @@
 import { Problem } from '@sluice/http-server'
 
 /** Milliseconds for which a source may send nothing after its first rows, and for reading it to its end. */
-export interface ReadLimits {
+export interface ExportReadLimits {
   silenceMs: number
   readMs: number
 }
@@ -14,9 +14,9 @@ export interface LimitedRead extends Disposable {
 }
 
 /** Starts the time limits of a read. Dispose of it when the read has ended. */
-export function limitReading({ silenceMs, readMs }: ReadLimits, signal: AbortSignal): LimitedRead {
+export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
   const late = new AbortController()
-  const stop = (detail: string) => late.abort(tooSlow(detail))
+  const stop = (detail: string) => late.abort(exportTimeout(detail))
   const whole = setTimeout(() => stop(`Reading took longer than ${formatMs(readMs)}.`), readMs)
   const either = AbortSignal.any([signal, late.signal])
 
@@ -55,7 +55,7 @@ export function limitReading({ silenceMs, readMs }: ReadLimits, signal: AbortSig
 
 const formatMs = (ms: number): string => (ms < 60_000 ? `${ms / 1_000} seconds` : `${Math.round(ms / 60_000)} minutes`)
 
-const tooSlow = (detail: string): Problem =>
+const exportTimeout = (detail: string): Problem =>
   new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
     detail: `${detail} The export was stopped. Export fewer rows, or make the view materialised.`,
   })

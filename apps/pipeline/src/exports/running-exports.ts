@@ -1,7 +1,7 @@
 import { Problem } from '@sluice/http-server'
 import { Semaphore } from '@sluice/process'
 import { ExportSpool } from './export-spool.ts'
-import type { ReadLimits } from './limit-reading.ts'
+import type { ExportReadLimits } from './limit-reading.ts'
 
 export interface ExportLimits {
   /** Bytes on disk of all exports of this process; each organisation may use half of them. */
@@ -41,7 +41,7 @@ interface ExportRequest {
 }
 
 export interface RunningExports {
-  readonly readLimits: ReadLimits
+  readonly readLimits: ExportReadLimits
   /** Returns the export with this id; without an id, the only export of the key. Undefined unless exactly one fits. */
   find(key: string, id: string | undefined): RunningExport | undefined
   /**

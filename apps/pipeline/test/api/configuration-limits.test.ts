@@ -154,7 +154,7 @@ describe('the plan that an apply requires', () => {
     await applied(await planned(second), second).expect(200)
   })
 
-  it('does not tell whether a stored secret equals an earlier one', async () => {
+  it('does not reveal whether a stored secret equals an earlier one', async () => {
     const before = secret()
     await apply({ schemas: [health], dataPipelines: [database('P', before)] }).expect(200)
     const first = (await plan([database('P')]).expect(200)).body.plan
@@ -272,7 +272,7 @@ describe('names in a configuration', () => {
     ])
   })
 
-  it('of hidden objects are told by plans only where plain creation tells them, too', async () => {
+  it('of hidden objects are revealed by plans only where creation reveals them, too', async () => {
     await apply({ schemas: [health] }).expect(200)
     const viewer = service.as(await service.identity.person(client, ['ROLE_MANAGE_VIEW', 'ROLE_SEE_VIEW']))
     const errorsOf = async (schema: string) => {
@@ -294,7 +294,7 @@ describe('names in a configuration', () => {
     })
   })
 
-  it('of hidden views are not told in the message about a cycle', async () => {
+  it('of hidden views are not in the message about a cycle', async () => {
     await apply({
       schemas: [sharedHealth],
       views: [view('A', 'select * from b'), { ...view('B', 'select 1 as one'), ...shared }],

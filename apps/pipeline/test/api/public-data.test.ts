@@ -185,7 +185,7 @@ describe('an export of open data', () => {
     await anybody(`/views/${randomUUID()}/data?format=parquet`).expect(404)
   })
 
-  it('asks the warehouse nothing before it has a slot, and is refused if 20 others wait', async () => {
+  it('does not use the warehouse before it has a slot, and is refused if 20 others wait', async () => {
     const query = `select id, pg_sleep(4)::text as slept from ${place.table} limit 1`
     const { body: view } = await owner
       .post('/views')

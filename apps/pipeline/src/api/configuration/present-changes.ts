@@ -11,7 +11,7 @@ export interface ObjectChange extends ObjectComparison {
   was: string | undefined
   result: 'CREATED' | 'UPDATED' | 'UNCHANGED'
   secrets: SecretState[]
-  /** What the digest of the plan binds of the secrets: the stored one, sealed, and the given values. */
+  /** The parts of the secrets that the digest of the plan binds: the stored one, sealed, and the given values. */
   boundSecrets: unknown[]
   pending: boolean
   saved: SavedRow<DescribedRow['row']>

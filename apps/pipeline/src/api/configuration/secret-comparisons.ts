@@ -27,7 +27,7 @@ const maxDifferent = { user: 20, client: 60 }
 /**
  * Counts the comparisons for the caller and the organisation. Returns the seconds to wait, without counting, if too many values differed
  * within the last hour and one of these is new; otherwise 0. Whether the new value is right makes no difference, because a refusal would
- * tell it. A document that is planned below the limit may have any number of values, so that all secrets of an organisation can be
+ * reveal it. A document that is planned below the limit may have any number of values, so that all secrets of an organisation can be
  * replaced in one document; each secret is compared once.
  */
 export async function countComparisons(
@@ -37,7 +37,7 @@ export async function countComparisons(
 ): Promise<number> {
   if (comparisons.length === 0) return 0
   const { client, uid: user } = caller
-  // Of all organisations; another transaction may delete some of the rows already.
+  // Deletes rows of all organisations. Another transaction may be deleting some of them.
   await sql`
     delete from secret_comparisons where ctid in (
       select ctid from secret_comparisons where compared_at <= now() - interval '1 hour' for update skip locked)`.execute(
@@ -69,7 +69,7 @@ export async function countComparisons(
   return 0
 }
 
-/** What the audit log shows of the comparisons: never a value, and no state if the caller was refused the states. */
+/** Returns the details of the audit row: never a value, and no state if the caller was refused the states. */
 export const describeComparisons = (comparisons: readonly SecretComparison[], withStates: boolean): object =>
   comparisons.length === 0
     ? {}

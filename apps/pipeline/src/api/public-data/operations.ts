@@ -168,8 +168,8 @@ const anonymousExportSeconds = 300
 const anonymousShare = 'anonymous'
 
 /**
- * Returns all rows as a file. The audit has no actor. The warehouse is asked nothing, not even for the table, before the export has one
- * of the slots; 20 requests may wait for one, and further ones are refused.
+ * Returns all rows as a file. The audit has no actor. The export does not use the warehouse, not even to look up the table, before it
+ * has one of the slots; 20 requests may wait for one, and further ones are refused.
  */
 function exportAnonymously(
   input: PublicRequest<PublicDataQuery>,

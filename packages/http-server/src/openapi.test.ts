@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { shareFields } from './share-fields.ts'
+import { shareFields } from './openapi.ts'
 
 const long = (text: string, type: unknown = 'string') => ({ type, description: `${text} ${'x'.repeat(150)}` })
 const objects = (count: number, properties: object) =>
