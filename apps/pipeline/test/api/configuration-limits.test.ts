@@ -118,6 +118,25 @@ describe('guesses of stored secrets by planning', () => {
     await plan([database('P', secret())]).expect(429)
   })
 
+  it('are recorded without the changes of an apply that fails when it commits', async () => {
+    await apply({ schemas: [health], dataPipelines: [database('P', secret())] }).expect(200)
+    const { db } = service.stack
+    await sql`
+      create function refuse_commit() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`.execute(db)
+    await sql`
+      create constraint trigger refuse_commit after update on data_pipelines deferrable initially deferred
+      for each row execute function refuse_commit()`.execute(db)
+    try {
+      await apply({ dataPipelines: [database('P', secret())] }).expect(500)
+    } finally {
+      await sql`drop function refuse_commit cascade`.execute(db)
+    }
+    const rows = await auditOf('configuration.apply')
+    expect(rows.slice(-1)).toMatchObject([{ details: { outcome: 'FAILED', compared: [{ state: 'CHANGED' }] } }])
+    // One row for the first apply, one for each of its two objects, and the failed one.
+    expect(rows).toHaveLength(4)
+  })
+
   it('do not stop a plan that replaces all secrets, or the same plan again', async () => {
     const names = Array.from({ length: 25 }, (_one, index) => `P ${index}`)
     await apply({ schemas: [health], dataPipelines: names.map((name) => database(name, secret())) }).expect(200)
