@@ -17,7 +17,7 @@ export interface Attack {
 const countStatus = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
 /** Keeps this many requests in flight. */
-async function flood(
+export async function flood(
   concurrency: number,
   signal: AbortSignal,
   statuses: Statuses,

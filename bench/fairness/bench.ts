@@ -11,6 +11,7 @@ import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
 import { attacks, type Statuses } from './attacks.ts'
+import { dataOutAttacks } from './data-out.ts'
 import { makeOrganisation } from './organisation.ts'
 import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
 
@@ -19,12 +20,14 @@ import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
  * README.md.
  */
 
+const allAttacks = { ...attacks, ...dataOutAttacks }
+
 const { values: options } = parseArgs({
   options: {
     /** Writes the report to bench/results/fairness.md. */
     write: { type: 'boolean', default: false },
     /** Names of attacks, separated by commas. */
-    only: { type: 'string', default: Object.keys(attacks).join(',') },
+    only: { type: 'string', default: Object.keys(allAttacks).join(',') },
     rounds: { type: 'string', default: '3' },
     /** Seconds of one round. */
     seconds: { type: 'string', default: '20' },
@@ -35,6 +38,7 @@ const mergeMeasurements = (all: readonly VictimMeasurements[]): VictimMeasuremen
   latencies: all.flatMap(({ latencies }) => latencies),
   errors: all.reduce((sum, { errors }) => sum + errors, 0),
   startDelays: all.flatMap(({ startDelays }) => startDelays),
+  smallLoads: all.flatMap(({ smallLoads }) => smallLoads),
   loadRates: all.flatMap(({ loadRates }) => loadRates),
 })
 
@@ -43,6 +47,7 @@ const head = [
   'p95, ms (limit)',
   '5xx for B',
   'start of a run, ms (5,000)',
+  'load of a row, ms (limit)',
   'load, of idle (0.40)',
   'statuses of A',
   'met',
@@ -58,9 +63,11 @@ function tableRow(
   const limit = Math.max(5 * quantile(idle.latencies, 0.95), 250)
   const p95 = quantile(disturbed.latencies, 0.95)
   const start = Math.max(...disturbed.startDelays)
+  const [smallLimit, small] = [Math.max(5 * quantile(idle.smallLoads, 0.5), 2_000), quantile(disturbed.smallLoads, 0.5)]
   const share = quantile(disturbed.loadRates, 0.5) / quantile(idle.loadRates, 0.5)
   const wasThrottled = (statuses.get(429) ?? 0) + (statuses.get(503) ?? 0) > 0
-  const met = p95 <= limit && disturbed.errors === 0 && start <= 5_000 && share >= 0.4 && (wasThrottled || !refused)
+  const isServed = disturbed.errors === 0 && start <= 5_000 && small <= smallLimit
+  const met = p95 <= limit && isServed && share >= 0.4 && (wasThrottled || !refused)
   const statusCounts = [...statuses]
     .toSorted(([a], [b]) => a - b)
     .map(([status, count]) => `${status || 'gone'} × ${count}`)
@@ -69,6 +76,7 @@ function tableRow(
     `${Math.round(p95)} (${Math.round(limit)})`,
     String(disturbed.errors),
     String(Math.round(start)),
+    `${Math.round(small)} (${Math.round(smallLimit)})`,
     share.toFixed(2),
     statusCounts.join(', '),
     met ? 'yes' : '**no**',
@@ -93,7 +101,7 @@ async function bench(): Promise<void> {
   const idle = await step('B alone', measure)
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
-    const { what, expectsRefusals } = attacks[name]!
+    const { what, expectsRefusals } = allAttacks[name]!
     const clients = fork(attackerScript, [name, JSON.stringify(attacker.login)], withLowestPriority)
     cleaned.defer(() => void clients.kill())
     await once(clients, 'message')

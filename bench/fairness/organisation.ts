@@ -21,6 +21,8 @@ export interface Organisation extends AsyncDisposable {
   schema: string
   /** Sends a request to a path below /api/v1. Resolves after the body has arrived. */
   call(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
+  /** Sends a GET request and resolves before the body has arrived. */
+  download(path: string, init?: RequestInit): Promise<Response>
 }
 
 const roles = [
@@ -65,14 +67,18 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
 export async function signInOrganisation(login: OrganisationLogin): Promise<Organisation> {
   const { identityUrl, pipelineUrl, username, schema } = login
   const session = await signIn({ identityUrl, username, password })
-  const call: Organisation['call'] = async (method, path, init = {}) => {
+  const send = async (method: string, path: string, init: RequestInit = {}) => {
     const headers = { authorization: `Bearer ${await session.token()}`, ...(init.headers as Record<string, string>) }
-    const response = await fetch(`${pipelineUrl}/api/v1${path}`, { ...init, method, headers })
+    return fetch(`${pipelineUrl}/api/v1${path}`, { ...init, method, headers })
+  }
+  const call: Organisation['call'] = async (method, path, init) => {
+    const response = await send(method, path, init)
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.includes('json')
     return { status: response.status, body: isJson && text ? JSON.parse(text) : text }
   }
-  return { login, schema, call, [Symbol.asyncDispose]: () => session.signOut() }
+  const download: Organisation['download'] = (path, init) => send('GET', path, init)
+  return { login, schema, call, download, [Symbol.asyncDispose]: () => session.signOut() }
 }
 
 export const json = (body: unknown): RequestInit => ({

@@ -7,6 +7,8 @@ export interface VictimMeasurements {
   latencies: number[]
   errors: number
   startDelays: number[]
+  /** From the request of a load of one row to its end. */
+  smallLoads: number[]
   loadRates: number[]
 }
 
@@ -42,7 +44,7 @@ export async function measureVictim(
   victim: Victim,
   seconds: number,
 ): Promise<VictimMeasurements> {
-  const measurements: VictimMeasurements = { latencies: [], errors: 0, startDelays: [], loadRates: [] }
+  const measurements: VictimMeasurements = { latencies: [], errors: 0, startDelays: [], smallLoads: [], loadRates: [] }
   const end = performance.now() + seconds * 1_000
   const sendRequests = async () => {
     while (performance.now() < end) {
@@ -57,7 +59,9 @@ export async function measureVictim(
   }
   const runPipelines = async () => {
     while (performance.now() < end) {
-      measurements.startDelays.push((await runPipeline(organisation, victim.small)).startDelay)
+      const small = await runPipeline(organisation, victim.small)
+      measurements.startDelays.push(small.startDelay)
+      measurements.smallLoads.push(small.startDelay + small.duration)
       const { startDelay, duration } = await runPipeline(organisation, victim.large)
       measurements.startDelays.push(startDelay)
       measurements.loadRates.push((largeBytes / duration) * 1_000)

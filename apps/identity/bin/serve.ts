@@ -8,7 +8,7 @@ import { startMaintenance } from '../src/maintenance/maintenance.ts'
 import { listJobs } from '../src/maintenance/maintenance-jobs.ts'
 import { createAuditTally } from '../src/openid-provider/audit-event-counter.ts'
 import { startModelCleanup } from '../src/openid-provider/storage/adapter.ts'
-import { whyConsoleIsOff } from '../src/openid-provider/storage/built-in-applications.ts'
+import { endSwitchedOff, whyConsoleIsOff } from '../src/openid-provider/storage/built-in-applications.ts'
 import { createMailMetrics, startMailSender } from '../src/email/send-queued-mails.ts'
 import { mailSenderFrom } from '@sluice/mail'
 import { readKeyRotation } from '../src/sign-in/tokens/key-rotation.ts'
@@ -33,6 +33,8 @@ await main(async () => {
     onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
   })
   await assertMigrated(db)
+  const ended = await endSwitchedOff(db, config)
+  if (ended > 0) logger.info({ count: ended }, 'ended the tokens of a console or device flow that is switched off')
 
   let stopping = false
   const metrics = createMetrics('identity')

@@ -58,6 +58,8 @@ const settingDefinitions = {
   /** The client secret and the redirect URIs of the built-in application `console`. Without both, it is off. */
   CONSOLE_SECRET: optionalSecret,
   CONSOLE_REDIRECT_URIS: redirectUris,
+  /** Whether programs without a browser can sign in with the device flow (RFC 8628). */
+  DEVICE_FLOW: oneOf(['true', 'false'], 'true'),
   /** Whether administrators may set passwords of other users. See docs/decisions/0010. */
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
   /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */
@@ -80,6 +82,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
     ...values,
     IDENTITY_PUBLIC_URL: values.IDENTITY_PUBLIC_URL || `http://localhost:${values.IDENTITY_PORT}`,
     ADMIN_SETS_PASSWORDS: values.ADMIN_SETS_PASSWORDS === 'true',
+    DEVICE_FLOW: values.DEVICE_FLOW === 'true',
     secrets,
   }
 }

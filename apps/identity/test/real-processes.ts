@@ -102,7 +102,7 @@ interface Program extends AsyncDisposable {
   code: Promise<number | null>
 }
 
-function startProgram(file: string, environment: Environment, flags: string[] = []): Program {
+export function startProgram(file: string, environment: Environment, flags: string[] = []): Program {
   const child = spawn(process.execPath, programArguments(file, ...flags), {
     env: { ...programEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -72,7 +72,7 @@ await main(async () => {
     exports: createRunningExports(spoolDirectory(config.FILES_DIRECTORY), {
       diskBytes: config.EXPORT_DISK_LIMIT,
       idleMs: 60_000,
-      maxAgeMs: 24 * 3_600_000,
+      maxAgeMs: config.EXPORT_HOURS * 3_600_000,
     }),
     files: {
       directory: config.FILES_DIRECTORY,

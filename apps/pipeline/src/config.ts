@@ -128,6 +128,8 @@ const settingShape = {
   CLIENT_FILES_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
   /** Maximum bytes on disk, in FILES_DIRECTORY, of all exports that one process is sending. Each client may use half of them. */
   EXPORT_DISK_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 20 * 1024 ** 3 }),
+  /** Hours after which an export ends, even if a client still reads it. */
+  EXPORT_HOURS: integerSetting({ min: 1, max: 168, fallback: 24 }),
   /** Maximum bytes of one client's PostgreSQL database; 0 sets no limit. */
   CLIENT_WAREHOUSE_LIMIT: integerSetting({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
   /** Days for which the previous load of a table is kept, so that it can be restored; 0 keeps none. */

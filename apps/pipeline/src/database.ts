@@ -323,6 +323,14 @@ export interface Schemas {
   version: Generated<number>;
 }
 
+export interface SecretComparisons {
+  client: string;
+  compared_at: Generated<Timestamp>;
+  differed: boolean;
+  digest: string;
+  user_uid: string;
+}
+
 export interface Settings {
   client: string;
   created_at: Generated<Timestamp>;
@@ -533,6 +541,7 @@ export interface DB {
   running_uploads: RunningUploads;
   runs: Runs;
   schemas: Schemas;
+  secret_comparisons: SecretComparisons;
   settings: Settings;
   staged_loads: StagedLoads;
   table_descriptions: TableDescriptions;

@@ -100,6 +100,8 @@ interface ProgressRequest {
   upload: { addEventListener(type: 'progress', listener: (event: { loaded: number }) => void): void }
   addEventListener(type: 'load' | 'error' | 'abort', listener: () => void): void
   status: number
+  /** The address of the response without fragment: another one after a redirect. */
+  responseURL: string
   responseText: string
   open(method: string, url: string): void
   setRequestHeader(name: string, value: string): void
@@ -124,7 +126,11 @@ function sendWithProgress(
     request.open(method, url.href)
     ;(headers as Headers).forEach((value, name) => request.setRequestHeader(name, value))
     request.upload.addEventListener('progress', ({ loaded }) => report(loaded))
-    request.addEventListener('load', () => finish(() => resolve(responseOf(request))))
+    // XMLHttpRequest follows redirects, and no option prevents that. The response of another address is refused as fetch refuses it.
+    const isRedirected = () => request.responseURL !== '' && request.responseURL !== url.href.split('#')[0]
+    request.addEventListener('load', () =>
+      finish(() => resolve(isRedirected() ? Response.error() : responseOf(request))),
+    )
     request.addEventListener('error', () => finish(() => reject(new TypeError('The connection broke'))))
     request.addEventListener('abort', () => finish(() => reject(signal?.reason)))
     signal?.addEventListener('abort', abort, { once: true })

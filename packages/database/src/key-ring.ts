@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /** An encrypted value cannot be decrypted: its key is missing, or the value was changed. */
 export class SealProblem extends Error {
@@ -16,6 +16,11 @@ export interface KeyRing {
   ids: readonly string[]
   seal(plain: string, purpose: string): string
   open(sealed: string, purpose: string): string
+  /**
+   * Returns an HMAC-SHA-256 of the text with the newest key, in hex. It reveals nothing about the text to readers without the key, and
+   * changes when the newest key does.
+   */
+  mac(text: string, purpose: string): string
 }
 
 /** Parses `id:base64,id:base64…`, newest key first, 32 bytes each. Throws an error with the reason. */
@@ -35,6 +40,10 @@ export function keyRing(text: string): KeyRing {
       const cipher = createCipheriv('aes-256-gcm', keys.get(newest)!, nonce).setAAD(Buffer.from(purpose))
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
       return `${newest}.${nonce.toString('base64url')}.${body.toString('base64url')}`
+    },
+    mac(text, purpose) {
+      const key = createHmac('sha256', keys.get(newest)!).update(`mac:${purpose}`).digest()
+      return createHmac('sha256', key).update(text).digest('hex')
     },
     open(sealed, purpose) {
       const [id = '', nonce = '', body = ''] = sealed.split('.')

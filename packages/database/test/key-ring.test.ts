@@ -53,6 +53,13 @@ describe('a key ring', () => {
     for (const text of changed) expect(() => old.open(text, purpose)).toThrow(SealProblem)
   })
 
+  it('returns the same code for the same text, key and purpose only', () => {
+    const codes = [old.mac('a', 'one'), old.mac('b', 'one'), old.mac('a', 'two'), rotated.mac('a', 'one')]
+    expect(new Set(codes).size).toBe(4)
+    expect(old.mac('a', 'one')).toBe(codes[0])
+    expect(codes[0]).toMatch(/^[0-9a-f]{64}$/)
+  })
+
   it('refuses a truncated authentication tag', () => {
     const sealed = old.seal('', purpose)
     const [id, nonce, tag] = sealed.split('.') as [string, string, string]

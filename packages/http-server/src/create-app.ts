@@ -44,7 +44,7 @@ const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-acti
 /** Returns the Express app of a service: middleware, health, metrics, docs and all operations below `/api/v1`. */
 export function createApp<Context>(service: HttpService<Context>): Express {
   const app = express()
-  let document: object | undefined
+  let document: string | undefined
 
   app.disable('x-powered-by')
   app.disable('etag')
@@ -79,8 +79,8 @@ export function createApp<Context>(service: HttpService<Context>): Express {
   // Health probes and scrapers call by IP address, so their routes come before the host check.
   app.use(rejectUnknownHosts(service.publicUrl, service.allowedHosts))
   app.get('/openapi.json', (_request, response) => {
-    document ??= openapi(service.operations, service.info)
-    response.json(document)
+    document ??= JSON.stringify(openapi(service.operations, service.info))
+    response.type('json').send(document)
   })
   app.get('/', (_request, response) => response.redirect('/docs'))
   app.use(docsRoutes(service.info.title))

@@ -86,6 +86,10 @@ export function auditedWrites<DB>(
           await recordAudits(trx, entries)
           return changed
         })
+      }).catch((error: unknown) => {
+        // A later write of the operation must not record what this one undid.
+        facts.audited.length = before
+        throw error
       })
       written = true
       facts.audited.length = 0

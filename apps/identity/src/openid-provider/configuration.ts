@@ -97,7 +97,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      deviceFlow,
+      deviceFlow: { ...deviceFlow, enabled: config.DEVICE_FLOW },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       introspection: { enabled: true, allowedPolicy: mayIntrospect },

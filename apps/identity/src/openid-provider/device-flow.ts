@@ -11,7 +11,7 @@ import { TooManyUserCodes } from './storage/user-codes.ts'
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>
 
-/** The program that requested the sign-in, for the confirmation page. Only the address is verified. */
+/** The program that requested the sign-in, for the confirmation page. Only the address is verified: the program names itself. */
 interface DeviceInfo extends Record<string, unknown> {
   address: string
   userAgent: string
@@ -27,7 +27,7 @@ export const deviceFlow: DeviceFlow = {
   mask: '****-****',
   deviceInfo: (ctx): DeviceInfo => ({
     address: (ctx.req as Request).ip ?? '',
-    userAgent: ctx.get('user-agent').slice(0, 200),
+    userAgent: cleanProgramName(ctx.get('user-agent')),
   }),
   userCodeInputSource: async (ctx, _form, out, error) => showCodePage(ctx, out, error),
   async userCodeConfirmSource(ctx, _form, client, device, userCode) {
@@ -49,6 +49,16 @@ export const deviceFlow: DeviceFlow = {
     const text = done(html`<strong>${isolateName(ctx.oidc.client?.clientName ?? '')}</strong>`)
     sendProviderPage(ctx, renderMessagePage({ ...facts, title: doneTitle, text, status: 'success' }))
   },
+}
+
+/** Characters of the name that a program gives itself: too few for a sentence that persuades the user. */
+const maxProgramName = 60
+
+/** Returns the name that a program gives itself, without control characters and shortened. */
+function cleanProgramName(userAgent: string): string {
+  // Node reads headers as Latin-1, which has no characters that change the direction of text.
+  const printable = userAgent.replace(/[^\x20-\x7e\xa1-\xac\xae-\xff]+/g, ' ').trim()
+  return printable.length > maxProgramName ? `${printable.slice(0, maxProgramName - 1)}…` : printable
 }
 
 /** Shows the page for the user code, or a message after a refusal or an error. oidc-provider calls it for all of them. */

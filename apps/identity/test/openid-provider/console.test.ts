@@ -1,9 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import * as client from 'openid-client'
 import { readConfig } from '../../src/config.ts'
+import { endSwitchedOff } from '../../src/openid-provider/storage/built-in-applications.ts'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
+import { freePort } from '@sluice/testing/free-port'
+import { until } from '@sluice/testing/wait-until'
+import { startProgram } from '../real-processes.ts'
 import { consoleClient, consoleSettings } from './built-in-clients.ts'
 
 let service: Service
@@ -213,6 +218,25 @@ describe('without its settings, the console is off and says so', () => {
     } finally {
       await off.stop()
     }
+  })
+})
+
+describe('a console that is switched off', () => {
+  it('loses its tokens when a process starts without its secret, and not while the secret is set', async () => {
+    const { get, tokens, user } = await signedIn()
+    const direct = service.withToken((await service.signIn(user.username)).accessToken)
+    expect(await endSwitchedOff(service.db, service.config)).toBe(0)
+    await get('/session').expect(200)
+    await using _program = startProgram('identity/bin/serve.ts', {
+      IDENTITY_DATABASE_URL: service.config.IDENTITY_DATABASE_URL,
+      IDENTITY_PORT: String(await freePort()),
+      SECRET_KEYS: `other:${randomBytes(32).toString('base64')}`,
+      SERVICE_SECRET: service.config.SERVICE_SECRET,
+    })
+    await until(async () => (await get('/session')).status === 401)
+    await direct.get('/session').expect(200)
+    // Here it is still switched on, which does not bring them back.
+    expect(await isRefreshed(tokens)).toBe('invalid_grant')
   })
 })
 

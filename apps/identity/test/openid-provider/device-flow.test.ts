@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import * as client from 'openid-client'
 import { de } from '../../src/pages/texts/de.ts'
 import { fr } from '../../src/pages/texts/fr.ts'
+import { endSwitchedOff } from '../../src/openid-provider/storage/built-in-applications.ts'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
 import { commandLine } from './built-in-clients.ts'
 import type { Browser, Page } from './browser.ts'
@@ -83,6 +84,21 @@ describe('the device flow', () => {
     expect(confirmation.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     const odd = await browser.open('/device?user_code=%22%3E%3Cscript%3E')
     expect([odd.status, odd.html.includes('script')]).toEqual([200, false])
+  })
+
+  it('shows the name that the program gives itself shortened, without control characters and as not verified', async () => {
+    const name = `a\t\x85\xad${Buffer.from('\u202e', 'utf8').toString('latin1')}b ${'verified by your administrator '.repeat(9)}`
+    const { body: device } = await service.http
+      .post('/oidc/device-authorization')
+      .type('form')
+      .set('user-agent', name)
+      .send({ client_id: 'cli', scope })
+      .expect(200)
+    const { html } = await enter(party.browser(), device.user_code)
+    const [, shown] = /<dt>Program \(as it names itself, not verified\)<\/dt><dd><bdi>([^<]*)<\/bdi>/.exec(html)!
+    expect(shown).toMatch(/^a .*b verified by your administrator verified by yo.*…$/)
+    expect(shown!.length).toBe(60)
+    expect(shown).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 
   it('tells the program that its user declined, on either page', async () => {
@@ -214,5 +230,41 @@ describe('the device flow', () => {
     const user = await someone()
     const consent = await browser.submit(signIn, { username: user.username, password: goodPassword })
     expect(consent.html).toMatch(/is incorrect, has expired|no longer valid/)
+  })
+})
+
+describe('a device flow that is switched off', () => {
+  it('refuses programs and codes, while the command line signs in with a loopback address', async () => {
+    const off = await startService({ DEVICE_FLOW: false })
+    try {
+      const { body } = await off.http.get('/.well-known/openid-configuration').expect(200)
+      expect(body.device_authorization_endpoint).toBeUndefined()
+      await off.http.post('/oidc/device-authorization').type('form').send({ client_id: 'cli', scope }).expect(404)
+      await off.http.get('/device').expect(404)
+      const fields = {
+        grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+        client_id: 'cli',
+        device_code: 'x',
+      }
+      const { body: refused } = await off.http.post('/oidc/token').type('form').send(fields).expect(400)
+      expect(refused.error).toBe('unsupported_grant_type')
+      const own = await commandLine(off)
+      const user = await off.user({ client: await off.client(), roles: ['ROLE_SEE_VIEW'] })
+      const { url, finish } = await own.begin({ scope })
+      const browser = own.browser()
+      const consent = await browser.submit(await browser.open(url), { username: user.username, password: goodPassword })
+      const tokens = await finish(await browser.submit(consent, { decision: 'allow' }))
+      await off.withToken(tokens.access_token).get('/session').expect(200)
+    } finally {
+      await off.stop()
+    }
+  })
+
+  it('ends codes that were approved before', async () => {
+    const user = await someone()
+    const device = await request()
+    await approve(party.browser(), device.user_code, user.username)
+    await endSwitchedOff(service.db, { ...service.config, DEVICE_FLOW: false })
+    expect((await redeem(device).expect(400)).body.error).toBe('invalid_grant')
   })
 })

@@ -13,6 +13,7 @@ const rowsPerBatch = 2_000
 
 /** The tables with data of clients, in the order in which the foreign keys allow their deletion. */
 const clientTables = [
+  'secret_comparisons',
   'workflows',
   'destinations',
   'views',

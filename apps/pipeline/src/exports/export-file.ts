@@ -8,6 +8,7 @@ import { type Caller, FileDownload, Problem, problems, type RequestFacts } from 
 import type { Kysely } from 'kysely'
 import type { RowExport, RowTextFormat } from '@sluice/warehouses/warehouse'
 import type { DB } from '../database.ts'
+import { limitReading } from './limit-reading.ts'
 import type { RunningExports } from './running-exports.ts'
 
 /** The rows of an export, found for a caller who may read them. */
@@ -16,6 +17,7 @@ export interface ExportableRows {
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
   /** The uid of the object, for the audit; null for rows without one, which `details` describe. */
   object: string | null
+  /** For the audit, read when the export ends. */
   details?: object
   /** The name of the file without its extension. */
   fileName: string
@@ -114,7 +116,7 @@ export async function exportFile(
 
 /** Reads the rows and yields the bytes of the file. Records the export in the audit when it ends. */
 async function* readFile(
-  { db, caller, request, operation }: ExportInput,
+  { db, caller, request, operation, exports }: ExportInput,
   { format, dialect }: ExportChoice,
   { open, object, details }: ExportableRows,
   encoding: 'gzip' | undefined,
@@ -122,9 +124,10 @@ async function* readFile(
 ): AsyncGenerator<Uint8Array> {
   let opened: RowExport | undefined
   let outcome = 'FAILED'
+  using reading = limitReading(exports.readLimits, signal)
   try {
-    opened = await open(textFormatOf(format, dialect), signal)
-    const bytes = encodeRows(format, opened, signal)
+    opened = await open(textFormatOf(format, dialect), reading.signal)
+    const bytes = encodeRows(format, { ...opened, bytes: reading.limit(opened.bytes) }, reading.signal)
     yield* encoding ? compress(bytes) : bytes
     outcome = 'OK'
   } catch (error) {
@@ -149,7 +152,11 @@ const textFormatOf = (format: ExportChoice['format'], dialect: ExportChoice['dia
 
 const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
 
-function encodeRows(format: ExportChoice['format'], opened: RowExport, signal: AbortSignal): AsyncIterable<Uint8Array> {
+function encodeRows(
+  format: ExportChoice['format'],
+  opened: Pick<RowExport, 'columns' | 'bytes'>,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
   if (format === 'csv' || format === 'ndjson') return opened.bytes
   return encodeInThread(
     { format: encodedFormats[format], columns: opened.columns, rows: withoutHeader(opened.bytes) },

@@ -1,6 +1,7 @@
 import { Problem } from '@sluice/http-server'
 import { Semaphore } from '@sluice/process'
 import { ExportSpool } from './export-spool.ts'
+import type { ExportReadLimits } from './limit-reading.ts'
 
 export interface ExportLimits {
   /** Bytes on disk of all exports of this process; each organisation may use half of them. */
@@ -9,7 +10,14 @@ export interface ExportLimits {
   idleMs: number
   /** Milliseconds after which an export ends, even if a client still reads it. */
   maxAgeMs: number
+  /** Milliseconds for which the source may send nothing after its first rows, and for reading it to its end. Default: 5 and 31 minutes. */
+  silenceMs?: number
+  readMs?: number
 }
+
+/** A little more than the time limit of the warehouse, which a function of a user can catch. */
+const defaultReadMs = 31 * 60_000
+const defaultSilenceMs = 5 * 60_000
 
 /** An export. Its bytes are in a spool, or are being written to it. */
 export interface RunningExport {
@@ -33,6 +41,7 @@ interface ExportRequest {
 }
 
 export interface RunningExports {
+  readonly readLimits: ExportReadLimits
   /** Returns the export with this id; without an id, the only export of the key. Undefined unless exactly one fits. */
   find(key: string, id: string | undefined): RunningExport | undefined
   /**
@@ -86,6 +95,8 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
   }
 
   return {
+    readLimits: { silenceMs: limits.silenceMs ?? defaultSilenceMs, readMs: limits.readMs ?? defaultReadMs },
+
     find(key, id) {
       const all = [...(running.get(key) ?? [])]
       const fitting = id === undefined ? all : all.filter(({ spool }) => spool.id === id)

@@ -30,6 +30,7 @@ export async function startService({
   clientLimit = 1e12,
   heartbeatSeconds = 30,
   hbaInclude = '',
+  exportSilenceMs = 60_000,
 } = {}) {
   const stack = await startStack({ heartbeatSeconds })
   await stack.isolateCatalogue()
@@ -94,6 +95,7 @@ export async function startService({
         diskBytes: 1e9,
         idleMs: 60_000,
         maxAgeMs: 3_600_000,
+        silenceMs: exportSilenceMs,
       }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit },
     })

@@ -82,7 +82,12 @@ describe('a configuration with an error', () => {
     [
       'a missing reference',
       { views: [view('A', 'select 1', { schema: { name: 'Heath' } })] },
-      [['/views/0/schema/name', /No schema has the name "Heath"\. Add it to the configuration, or correct the name\./]],
+      [
+        [
+          '/views/0/schema/name',
+          /No schema that you may see has the name "Heath"\. Add it to the configuration, or correct the name\./,
+        ],
+      ],
     ],
     [
       'a missing job',
@@ -97,7 +102,7 @@ describe('a configuration with an error', () => {
           },
         ],
       },
-      [['/workflows/0/steps/steps/0/jobs/0/object/name', /No view has the name "None"/]],
+      [['/workflows/0/steps/steps/0/jobs/0/object/name', /No view that you may see has the name "None"/]],
     ],
     [
       'a missing user and group',

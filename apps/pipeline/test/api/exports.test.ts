@@ -3,6 +3,7 @@ import { tableFromIPC } from 'apache-arrow'
 import { request as sendRequest } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { until } from '@sluice/testing/wait-until'
+import pg from 'pg'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { viewBody } from './view-fixtures.ts'
@@ -17,7 +18,7 @@ let owner: Asking
 let token: string
 let pipeline: string
 beforeAll(async () => {
-  service = await startService({ uploadLimit: 20_000_000 })
+  service = await startService({ uploadLimit: 20_000_000, exportSilenceMs: 5_000 })
   worker = await spawnWorker(service.environment)
   client = (await service.identity.client()).id
   const person = await service.identity.person(client, [
@@ -279,5 +280,28 @@ describe('an export of a view', () => {
     expect([status, complete]).toEqual([200, false])
     expect(body.toString().startsWith('id,name,n\r\n1,name 0,0\r\n')).toBe(true)
     expect(service.log()).toContain('a download broke off')
+  })
+
+  it('ends with a broken connection if the warehouse stalls between two rows, and the query ends there', async () => {
+    const schema = (await owner.get('/schemas').expect(200)).body[0]
+    const query = `select id, repeat(name, 1000) as text, case when id = 1000 then pg_sleep(600)::text end as slept from cases where id > 0`
+    const { body: view } = await owner
+      .post('/views')
+      .send(viewBody(schema.id, query, { dataWarehouseViewName: 'stalls_here' }))
+      .expect(201)
+    const server = new pg.Client(process.env['TEST_DATABASE_URL'])
+    await server.connect()
+    const countSleeping = async () => {
+      const { rows } = await server.query(
+        "select from pg_stat_activity where wait_event = 'PgSleep' and query like 'copy%stalls_here%'",
+      )
+      return rows.length
+    }
+    const downloaded = download(`/views/${view.id}/data?format=csv`)
+    await until(async () => (await countSleeping()) === 1, { within: 20_000 })
+    const { status, complete, body } = await downloaded
+    expect([status, complete, body.length > 1_000]).toEqual([200, false, true])
+    expect(await countSleeping()).toBe(0)
+    await server.end()
   })
 })

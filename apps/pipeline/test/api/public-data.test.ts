@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { serviceClient } from '@sluice/client'
 import { identityOperations } from '@sluice/contracts'
+import { until } from '@sluice/testing/wait-until'
 import { responseCache } from '../../src/api/public-data/response-cache.ts'
 import { networkRateLimit } from '../../src/api/public-data/operations.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
@@ -182,6 +183,34 @@ describe('an export of open data', () => {
     await opened(false, false)
     await anybody(`${pipeline}/data?format=csv`).expect(404)
     await anybody(`/views/${randomUUID()}/data?format=parquet`).expect(404)
+  })
+
+  it('does not use the warehouse before it has a slot, and is refused if 20 others wait', async () => {
+    const query = `select id, pg_sleep(4)::text as slept from ${place.table} limit 1`
+    const { body: view } = await owner
+      .post('/views')
+      .send(viewBody(place.schema, query, { anonymousAccess: { metadata: true, data: true } }))
+      .expect(201)
+    const path = `/views/${view.id}/data?format=csv`
+    const leaving = new AbortController()
+    const lookups = jest.spyOn(service.stack.warehouses, 'find')
+    try {
+      const refused: number[] = []
+      const sent = Array.from({ length: 40 }, () =>
+        fetch(`${service.url}/api/v1/public${path}`, { signal: leaving.signal }).then(
+          ({ status }) => void refused.push(status),
+          () => undefined,
+        ),
+      )
+      // Two hold the slots and 20 wait.
+      await until(async () => refused.length >= 18 && lookups.mock.calls.length >= 2)
+      expect(refused).toEqual(Array.from({ length: 18 }, () => 503))
+      expect(lookups.mock.calls).toHaveLength(2)
+      leaving.abort()
+      await Promise.all(sent)
+    } finally {
+      lookups.mockRestore()
+    }
   })
 
   it('is stopped if its first rows take longer than five seconds', async () => {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { request as sendRequest } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { tableFromIPC } from 'apache-arrow'
@@ -456,6 +456,19 @@ describe('the audit of queries', () => {
       { sql: 'select nope', format: 'json', rows: 0, outcome: 'FAILED' },
       { format: 'ndjson', rows: 5, outcome: 'OK' },
     ])
+  })
+})
+
+describe('the audit of a query of more than 10,000 characters', () => {
+  it('has its beginning, its length and its SHA-256', async () => {
+    const sql = `select 1 as n -- ${'x'.repeat(10_000)}\n, 2 as m`
+    await ask(sql, {}).expect(200)
+    const [first] = await audited()
+    expect(first!.details).toMatchObject({
+      sql: sql.slice(0, 10_000),
+      sqlLength: sql.length,
+      sqlSha256: createHash('sha256').update(sql).digest('hex'),
+    })
   })
 })
 

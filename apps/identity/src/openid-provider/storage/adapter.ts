@@ -6,7 +6,7 @@ import { removeInBatches } from '../../row-batches.ts'
 import type { DB } from '../../database.ts'
 import { isOpenSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../is-uid.ts'
-import { type ConsoleSettings, findBuiltIn } from './built-in-applications.ts'
+import { type BuiltInSettings, findBuiltIn } from './built-in-applications.ts'
 import { findApplication } from './clients.ts'
 import { coalesceQueries } from './coalesce-queries.ts'
 import { hashSecret } from '../../stored-secrets.ts'
@@ -27,7 +27,7 @@ const isLiveModel = sql`(m.expires_at > now() or m.model = 'DeviceCode') and (
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
 /** Returns the storage adapter of oidc-provider. The library creates one instance per model. */
-export const createOidcAdapter = (db: Kysely<DB>, settings: ConsoleSettings & { SERVICE_SECRET: string }) => {
+export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { SERVICE_SECRET: string }) => {
   const userCodes = createUserCodes(db, settings.SERVICE_SECRET)
 
   return (model: string): Adapter => {

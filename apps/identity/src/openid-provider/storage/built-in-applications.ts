@@ -1,10 +1,15 @@
 import type { AllClientMetadata } from 'oidc-provider'
 import { applicationScopes, cliApplication, consoleApplication } from '@sluice/contracts'
+import { type Kysely, sql } from 'kysely'
 import type { Config } from '../../config.ts'
+import type { DB } from '../../database.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 import { type ExtraMetadata, toClientMetadata } from './clients.ts'
 
 export type ConsoleSettings = Pick<Config, 'CONSOLE_SECRET' | 'CONSOLE_REDIRECT_URIS'>
+
+/** The settings that switch built-in applications and their flows on and off. */
+export type BuiltInSettings = ConsoleSettings & Pick<Config, 'DEVICE_FLOW'>
 
 /** The grant type of the device flow (RFC 8628). No registered application can have it. */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -18,9 +23,9 @@ export const isBuiltIn = (clientId: string | undefined): boolean => isConsole(cl
 /** Returns the client metadata of a built-in application; undefined for other ids, and for the console while it is off. */
 export function findBuiltIn(
   clientId: string,
-  settings: ConsoleSettings,
+  settings: BuiltInSettings,
 ): (AllClientMetadata & ExtraMetadata) | undefined {
-  if (clientId === cliApplication) return commandLine
+  if (clientId === cliApplication) return settings.DEVICE_FLOW ? commandLine : commandLineWithoutDeviceFlow
   const { CONSOLE_SECRET, CONSOLE_REDIRECT_URIS } = settings
   if (!isConsole(clientId) || CONSOLE_SECRET === undefined || CONSOLE_REDIRECT_URIS.length === 0) return undefined
   const metadata = toClientMetadata({
@@ -42,11 +47,27 @@ export function whyConsoleIsOff({ CONSOLE_SECRET, CONSOLE_REDIRECT_URIS }: Conso
   return undefined
 }
 
-const commandLine = toClientMetadata({
-  sso_client_id: cliApplication,
-  client_name: 'Sluice command line',
-  secret_hash: null,
-  redirect_uris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
-  scopes: applicationScopes,
-  grant_types: ['authorization_code', 'refresh_token', deviceGrant],
-})
+/**
+ * Ends what a switched-off console or device flow has issued: tokens end with their grant, in all processes. Call it at the start, because
+ * settings change only then. Returns the number of deleted models of oidc-provider.
+ */
+export async function endSwitchedOff(db: Kysely<DB>, settings: BuiltInSettings): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from oidc_models where (${whyConsoleIsOff(settings) !== undefined} and sso_client_config_id = (
+        select id from sso_client_configs where sso_client_id = ${consoleApplication}))
+      or (${!settings.DEVICE_FLOW} and model = 'DeviceCode')`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+const buildCommandLine = (grantTypes: readonly string[]) =>
+  toClientMetadata({
+    sso_client_id: cliApplication,
+    client_name: 'Sluice command line',
+    secret_hash: null,
+    redirect_uris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
+    scopes: applicationScopes,
+    grant_types: ['authorization_code', 'refresh_token', ...grantTypes],
+  })
+
+const commandLine = buildCommandLine([deviceGrant])
+const commandLineWithoutDeviceFlow = buildCommandLine([])

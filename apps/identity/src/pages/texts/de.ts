@@ -65,7 +65,7 @@ export const de: PageTexts = {
     confirmTitle: 'Haben Sie diese Anmeldung gestartet?',
     confirmLead: (application) => html`${application} möchte sich mit Ihrem Konto anmelden.`,
     address: 'Netzwerkadresse',
-    program: 'Programm',
+    program: 'Programm (eigene Angabe, nicht überprüft)',
     warning:
       'Fahren Sie nur fort, wenn Sie die Anmeldung selbst gestartet haben und das Programm denselben Code anzeigt. Hat Ihnen jemand den Code oder einen Link geschickt, könnte diese Person Zugriff auf Ihre Daten bekommen.',
     confirm: 'Ja, fortfahren',

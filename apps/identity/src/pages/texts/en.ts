@@ -65,7 +65,7 @@ export const en = {
     confirmTitle: 'Did you request this sign-in?',
     confirmLead: (application: HtmlValue) => html`${application} requests to be signed in with your account.`,
     address: 'Network address',
-    program: 'Program',
+    program: 'Program (as it names itself, not verified)',
     warning:
       'Continue only if you started the sign-in yourself and see this code there. If someone sent you the code or a link, they could get access to your data.',
     confirm: 'Yes, continue',

@@ -64,7 +64,7 @@ export const fr: PageTexts = {
     confirmTitle: 'Avez-vous demandé cette connexion ?',
     confirmLead: (application) => html`${application} demande à se connecter avec votre compte.`,
     address: 'Adresse réseau',
-    program: 'Programme',
+    program: 'Programme (nom donné par lui-même, non vérifié)',
     warning:
       'Ne continuez que si vous avez vous-même lancé la connexion et que le programme affiche ce même code. Si quelqu’un vous a envoyé le code ou un lien, cette personne pourrait accéder à vos données.',
     confirm: 'Oui, continuer',

@@ -92,6 +92,8 @@ export interface SaveOptions {
   violations: ViolationList
   /** Returns the former name of an object that the save renames. */
   formerName?(index: number): string | undefined
+  /** Ends the work between two objects, with the signal's reason. */
+  signal?: AbortSignal
 }
 
 /**
@@ -120,7 +122,7 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
   kind: NamedKind<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
-  { formerName }: SaveOptions,
+  { formerName, signal }: SaveOptions,
 ): Promise<SavedRow<Row>[] | undefined> {
   const { records } = kind
   const { caller } = input
@@ -136,6 +138,7 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
     const writing = kind.cached?.(trx, input) ?? kind.writing
     const fresh: { index: number; columns: object }[] = []
     for (const [index, body] of bodies.entries()) {
+      signal?.throwIfAborted()
       const before = locked.get(uids[index] ?? '')
       if (before) saved[index] = await saveRow(trx, { records, writing }, body, before, input)
       else fresh.push({ index, columns: await writing.columns(trx, body, undefined, input) })
@@ -165,10 +168,11 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
   kind: NamedKind<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
-  { at, violations, formerName }: SaveOptions,
+  { at, violations, formerName, signal }: SaveOptions,
 ): Promise<SavedRow<Row>[]> {
   const saved: SavedRow<Row>[] = []
   for (const [index, body] of bodies.entries()) {
+    signal?.throwIfAborted()
     await sql`savepoint one`.execute(trx)
     const isValid = await violations.collect(at(index), async () => {
       const uidOf = await findUidsByName(trx, kind, [body], input, () => formerName?.(index))

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type Configuration,
   type ConfigurationChanges,
@@ -13,13 +12,22 @@ import { auditSaved, type SavedRow } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
+import { whileConnected } from '../abort-on-disconnect.ts'
 import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
-import { compareObjects, compareSecrets, type ObjectComparison, type SecretState } from './compare.ts'
+import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
 import { type DescribedRow, describeRows, toConfigured } from './export.ts'
-import { configuredKinds, readSecretsOf } from './kinds.ts'
+import { configuredKinds, readSecretsOf, type SecretsByPointer } from './kinds.ts'
 import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
-import { type NamesOfKinds, resolveNames } from './resolve-names.ts'
+import { type ObjectChange, presentChanges } from './present-changes.ts'
+import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
+import {
+  countComparisons,
+  describeComparisons,
+  digestComparison,
+  type SecretComparison,
+  tooManyComparisons,
+} from './secret-comparisons.ts'
 import { assertNoViewCycles } from './view-cycles.ts'
 
 type ChangeRequest = OperationInput<PipelineContext, string, { plan?: string } | undefined, Configuration>
@@ -32,25 +40,65 @@ export const planConfiguration = (input: ChangeRequest): Promise<ConfigurationCh
 export const applyConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
   changeConfiguration(input, true)
 
-async function changeConfiguration(input: ChangeRequest, apply: boolean): Promise<ConfigurationChanges> {
-  const { body: configuration, caller, request } = input
-  assertRoles(configuration, input)
+/** Milliseconds for a plan or apply, including its wait for another one of the organisation. */
+const changeTimeoutMs = 300_000
+
+/** Ends the transaction when the client disconnects and when it takes too long. */
+function changeConfiguration(input: ChangeRequest, apply: boolean): Promise<ConfigurationChanges> {
+  assertRoles(input.body, input)
+  const onTimeout = (): never => {
+    throw problems.refused(
+      '/',
+      `The configuration took longer than ${changeTimeoutMs / 60_000} minutes, so nothing was saved. Split it into several documents, by kinds for example.`,
+    )
+  }
+  return whileConnected(
+    { request: input.request, queue: (work) => work(), timeoutMs: changeTimeoutMs, onTimeout },
+    (signal) => changeConnected(input, apply, signal),
+  )
+}
+
+async function changeConnected(
+  input: ChangeRequest,
+  apply: boolean,
+  signal: AbortSignal,
+): Promise<ConfigurationChanges> {
+  const { body: configuration, caller, request, keyRing } = input
   const resources = await readStoredAccess(configuration, input)
   const principals = await readPrincipals({ configuration, resources }, input)
-  return input.write(async (trx) => {
-    await waitForOtherChanges(trx, caller.client)
-    await sql`savepoint configuration`.execute(trx)
-    const offline = { ...input, db: trx, identity: principals.identity }
-    const changes = await saveConfiguration(trx, configuration, offline, principals)
-    const answer = presentChanges(changes, apply)
-    if (!apply) await sql`rollback to savepoint configuration`.execute(trx)
-    else if (input.query?.plan !== undefined && input.query.plan !== answer.plan) throw outdatedPlan()
-    const { created, updated, unchanged } = answer
-    request.audit(null, { created, updated, unchanged })
-    if (apply) for (const { saved, result } of changes) if (result !== 'UNCHANGED') auditSaved(saved, request)
-    return answer
-  })
+  const comparisons: SecretComparison[] = []
+  try {
+    return await input.write(async (trx) => {
+      comparisons.length = 0
+      await waitForOtherChanges(trx, caller.client)
+      await sql`savepoint configuration`.execute(trx)
+      const offline = { ...input, db: trx, identity: principals.identity }
+      const changes = await saveConfiguration(trx, configuration, offline, { principals, comparisons, signal })
+      const answer = presentChanges(changes, { applied: apply, ring: keyRing })
+      if (apply) {
+        if (input.query?.plan !== undefined && input.query.plan !== answer.plan) throw outdatedPlan()
+      } else {
+        await sql`rollback to savepoint configuration`.execute(trx)
+        const wait = await countComparisons(trx, comparisons, input)
+        if (wait > 0) throw tooManyComparisons(wait)
+      }
+      const { created, updated, unchanged } = answer
+      request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, true) })
+      if (apply) for (const { saved, result } of changes) if (result !== 'UNCHANGED') auditSaved(saved, request)
+      return answer
+    })
+  } catch (error) {
+    if (comparisons.length > 0) await recordFailed(comparisons, input)
+    throw error
+  }
 }
+
+/** Counts and audits the comparisons of a request that saved nothing: its error, too, could depend on them. */
+const recordFailed = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
+  input.write(async (trx) => {
+    const isCounted = (await countComparisons(trx, comparisons, input)) === 0
+    input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, isCounted) })
+  })
 
 function assertRoles(configuration: Configuration, { caller }: ChangeRequest): void {
   for (const kind of configurationKinds) {
@@ -61,12 +109,12 @@ function assertRoles(configuration: Configuration, { caller }: ChangeRequest): v
 }
 
 /** Milliseconds that a request waits for another plan or apply of the organisation. */
-const changeTimeoutMs = 60_000
+const lockTimeoutMs = 60_000
 
 /** Waits until no other transaction plans or applies a configuration of the client, so that two do not create the same objects. */
 async function waitForOtherChanges(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ timeout: string }>`
-    select current_setting('lock_timeout') as timeout, set_config('lock_timeout', ${String(changeTimeoutMs)}, true)`.execute(
+    select current_setting('lock_timeout') as timeout, set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`.execute(
     trx,
   )
   await sql`select pg_advisory_xact_lock(hashtextextended(${`configuration:${client}`}, 0))`.execute(trx)
@@ -78,31 +126,25 @@ const outdatedPlan = () =>
     detail: 'The changes differ from those of the plan, so nothing was saved. Plan the configuration again.',
   })
 
-/** An object of the configuration with what saving it changes. */
-interface ObjectChange extends ObjectComparison {
-  kind: ConfigurationKind
-  name: string
-  was: string | undefined
-  result: 'CREATED' | 'UPDATED' | 'UNCHANGED'
-  secrets: SecretState[]
-  pending: boolean
-  saved: SavedRow<DescribedRow['row']>
-}
-
 /** Saves the configuration kind by kind in the caller's transaction. Throws the violations of the first kind that has some. */
 async function saveConfiguration(
   trx: Transaction<DB>,
   configuration: Configuration,
   input: RequestContext,
-  principals: KnownPrincipals,
+  shared: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
 ): Promise<ObjectChange[]> {
-  const names = await resolveNames(trx, configuration, input.caller.client)
+  const readStoredObjects: ReadStoredObjects = async (kind, objects) => {
+    const stored = await readStored(trx, { kind, objects }, input)
+    const toObject = (one: DescribedRow) => toConfigured(kind, one, shared.principals, input.keyRing)
+    return new Map([...stored].map(([object, one]) => [object, toObject(one)]))
+  }
+  const names = await resolveNames(trx, configuration, input.caller, readStoredObjects)
   const changes: ObjectChange[] = []
   for (const kind of configurationKinds) {
     const objects = configuration[kind] ?? []
     if (objects.length === 0) continue
-    changes.push(...(await saveKind(trx, { kind, objects, names, principals }, input)))
-    if (kind === 'views') await assertNoViewCycles(trx, input.caller.client, objects)
+    changes.push(...(await saveKind(trx, { kind, objects, names, ...shared }, input)))
+    if (kind === 'views') await assertNoViewCycles(trx, input.caller, objects)
   }
   return changes
 }
@@ -112,6 +154,9 @@ interface KindToSave {
   objects: ConfiguredObject[]
   names: NamesOfKinds
   principals: KnownPrincipals
+  /** Receives each comparison of a given value with a stored secret. */
+  comparisons: SecretComparison[]
+  signal: AbortSignal
 }
 
 /**
@@ -144,16 +189,18 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
   return changes
 }
 
-/** Returns the stored objects that the objects of a configuration replace. */
+/** Returns the stored objects that the objects of a configuration replace, and that the caller may see. */
 async function readStored(
   trx: Transaction<DB>,
-  { kind, objects }: KindToSave,
+  { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
   input: RequestContext,
 ): Promise<Map<ConfiguredObject, DescribedRow>> {
-  const { table } = configuredKinds[kind].named.records.kind
+  const { table, scope } = configuredKinds[kind].named.records.kind
   const names = objects.flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
   const { rows } = await sql<DescribedRow['row']>`
-    select * from ${sql.table(table)} where client = ${input.caller.client} and name = any(${names})`.execute(trx)
+    select r.* from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(input.caller, 'READ')}`.execute(
+    trx,
+  )
   const described = await describeRows(kind, rows, input)
   const byName = new Map(described.map((one) => [one.row.name, one]))
   return new Map(
@@ -167,7 +214,7 @@ async function readStored(
 /** Checks and saves the objects at these indexes. */
 async function saveObjects(
   trx: Transaction<DB>,
-  { kind, objects, names, principals }: KindToSave,
+  { kind, objects, names, principals, signal }: KindToSave,
   indexes: readonly number[],
   input: RequestContext,
 ): Promise<SavedRow<DescribedRow['row']>[]> {
@@ -184,12 +231,13 @@ async function saveObjects(
   }
   violations.throwIfAny()
   for (const [place, body] of bodies.entries()) {
+    signal.throwIfAborted()
     await violations.collect(at(place), async () => named.writing.check(body, input))
     if (violations.isFull) break
   }
   violations.throwIfAny()
   const formerName = (place: number) => objects[indexes[place]!]!.was
-  return saveByName(trx, named, bodies, input, { at, violations, formerName }) as Promise<
+  return saveByName(trx, named, bodies, input, { at, violations, formerName, signal }) as Promise<
     SavedRow<DescribedRow['row']>[]
   >
 }
@@ -202,17 +250,22 @@ interface SavedObject {
 }
 
 function compareSaved(
-  { kind, principals }: KindToSave,
+  { kind, principals, comparisons }: KindToSave,
   { object, saved, before, after }: SavedObject,
   { keyRing }: RequestContext,
 ): ObjectChange {
   const toObject = (one: DescribedRow) => toConfigured(kind, one, principals, keyRing)
   const comparison = compareObjects(before && toObject(before), toObject(after))
-  const secrets = compareSecrets(
-    object,
-    before ? readSecretsOf(kind, before.row, keyRing) : {},
-    readSecretsOf(kind, after.row, keyRing),
-  )
+  const [stored, kept] = [before, after].map((one) => (one ? readSecretsOf(kind, one.row, keyRing) : {})) as [
+    SecretsByPointer,
+    SecretsByPointer,
+  ]
+  const secrets = compareSecrets(object, stored, kept)
+  for (const { pointer, state } of secrets)
+    if ((state === 'SAME' || state === 'CHANGED') && findValueAt(object, pointer) !== undefined) {
+      const compared = { uid: before!.row.uid, pointer, stored: stored[pointer]!, given: kept[pointer]! }
+      comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(compared, keyRing) })
+    }
   const changesSecrets = secrets.some(({ state }) => ['CHANGED', 'SET', 'REMOVED'].includes(state))
   const result = !before ? 'CREATED' : comparison.fields.length > 0 || changesSecrets ? 'UPDATED' : 'UNCHANGED'
   const { pending = false } = (configuredKinds[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
@@ -224,88 +277,20 @@ function compareSaved(
     was,
     result,
     secrets,
+    boundSecrets: bindSecrets(kind, object, before, secrets),
     pending: pending && result !== 'UNCHANGED',
     saved,
   }
 }
 
-function presentChanges(changes: readonly ObjectChange[], applied: boolean): ConfigurationChanges {
-  const count = (matches: (change: ObjectChange) => boolean) => changes.filter(matches).length
-  const [created, updated, unchanged] = (['CREATED', 'UPDATED', 'UNCHANGED'] as const).map((result) =>
-    count((change) => change.result === result),
-  ) as [number, number, number]
-  const pending = count((change) => change.pending)
-  const missing = count(({ secrets }) => secrets.some(({ state }) => state === 'MISSING'))
-  return {
-    applied,
-    message: describeChanges({ created, updated, unchanged, pending, missing }, applied),
-    plan: digestOf(changes),
-    created,
-    updated,
-    unchanged,
-    pending,
-    missing,
-    changes: changes.map(({ kind, name, was, result, fields, secrets, pending, saved }) => ({
-      kind,
-      name,
-      ...(was !== undefined && { was }),
-      ...((applied || result !== 'CREATED') && { id: saved.after.uid }),
-      result,
-      fields: fields.map(({ pointer, before, after }) => ({
-        pointer,
-        ...(before !== undefined && { before: toShortJson(before) }),
-        ...(after !== undefined && { after: toShortJson(after) }),
-      })),
-      redacted: secrets,
-      pending,
-    })),
-  }
-}
-
-interface ChangeCounts {
-  created: number
-  updated: number
-  unchanged: number
-  pending: number
-  missing: number
-}
-
-function describeChanges({ created, updated, unchanged, pending, missing }: ChangeCounts, applied: boolean): string {
-  const verb = applied ? '' : 'to be '
-  const counts = `${created} ${verb}created, ${updated} ${verb}updated, ${unchanged} unchanged.`
-  const need = applied ? ['waits for its run', 'wait for their runs'] : ['needs a run', 'need runs']
-  const sentences = [
-    created + updated === 0 ? 'No changes.' : counts,
-    pending > 0 && `${formatCount(pending, 'view')} ${pending === 1 ? need[0] : need[1]} in the warehouse.`,
-    missing > 0 && `${formatCount(missing, 'object')} ${missing === 1 ? 'lacks' : 'lack'} a secret: see \`redacted\`.`,
-  ]
-  return sentences.filter(Boolean).join(' ')
-}
-
-const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
-
-/** Identifies the changes, whatever the ids of new objects. Given secrets count by their states. */
-const digestOf = (changes: readonly ObjectChange[]): string =>
-  createHash('sha256')
-    .update(
-      JSON.stringify(
-        changes.map(({ kind, name, was, result, fields, created, secrets }) => [
-          kind,
-          name,
-          was,
-          result,
-          fields,
-          created,
-          secrets,
-        ]),
-      ),
-    )
-    .digest('hex')
-
-/** Characters of a value in a response. */
-const maxValueLength = 1_000
-
-function toShortJson(value: unknown): string {
-  const text = JSON.stringify(value)
-  return text.length > maxValueLength ? `${text.slice(0, maxValueLength)}…` : text
+/** Returns what the digest of a plan binds: the sealed text of the stored secrets, and the values that the document gives. */
+function bindSecrets(
+  kind: ConfigurationKind,
+  object: ConfiguredObject,
+  before: DescribedRow | undefined,
+  secrets: readonly SecretState[],
+): unknown[] {
+  const column = configuredKinds[kind].sealedColumn
+  const sealed = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
+  return [sealed ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
 }

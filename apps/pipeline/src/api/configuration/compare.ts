@@ -54,12 +54,13 @@ export function compareSecrets(
     }
     if (stored === undefined) return [{ pointer, state: 'SET' }]
     if (stored !== saved) return [{ pointer, state: 'CHANGED' }]
-    return hasValueAt(object, pointer) ? [{ pointer, state: 'SAME' }] : []
+    return findValueAt(object, pointer) !== undefined ? [{ pointer, state: 'SAME' }] : []
   })
 }
 
-const hasValueAt = (object: ConfiguredObject, pointer: string): boolean =>
+/** Returns the value that an object of a configuration has for a secret; undefined if it has none. */
+export const findValueAt = (object: ConfiguredObject, pointer: string): unknown =>
   pointer
     .slice(1)
     .split('/')
-    .reduce<unknown>((part, name) => (isObject(part) ? part[name] : undefined), object) !== undefined
+    .reduce<unknown>((part, name) => (isObject(part) ? part[name] : undefined), object)

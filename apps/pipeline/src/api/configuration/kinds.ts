@@ -28,6 +28,8 @@ export interface ConfiguredKind {
   /** Returns the request body of an object, without its access. */
   toBody(object: any, findId: FindId): object
   readSecrets(row: any, ring: KeyRing): SecretsByPointer
+  /** The column with the sealed secrets. */
+  sealedColumn?: string
 }
 
 const noSecrets = () => ({})
@@ -39,6 +41,7 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
   variables: {
     named: variableKind,
     toBody: ({ redacted, ...body }: ConfiguredObject) => ({ ...body, mayLackValue: redacted?.includes('/value') }),
+    sealedColumn: 'sealed_value',
     readSecrets: (row: VariableRow, ring): SecretsByPointer =>
       row.secured && row.sealed_value !== null ? { '/value': unsealVariableValue(row, ring) } : {},
   },
@@ -70,6 +73,7 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
         },
       }),
     }),
+    sealedColumn: 'source_secrets',
     readSecrets: (row: DataPipelineRow, ring) => {
       const { secrets, givenFor } = unsealSource(row, ring)
       const { pointer } = getDefinition(row.type).secretAudience ?? {}
@@ -96,6 +100,7 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
       ...body,
       viewSource: { id: findId('views', viewSource.name, '/viewSource/name') },
     }),
+    sealedColumn: 'target_secrets',
     readSecrets: (row: DestinationRow, ring) => {
       const [field] = Object.keys(row.settings)
       const secrets = Object.entries(unsealTargetSecrets(row, ring))

@@ -31,7 +31,7 @@ export async function readPrincipals(
   ])
   const usersById = new Map([...users, ...named.users.map((user) => [user.id, user] as const)])
   const groupsById = new Map([...groups, ...named.userGroups.map((group) => [group.id, group] as const)])
-  const idsByUsername = new Map(named.users.map(({ id, username }) => [username, id]))
+  const idsByUsername = Map.groupBy(named.users, ({ username }) => username)
   const idsByCode = new Map(named.userGroups.map(({ id, code }) => [code, id]))
 
   return {
@@ -55,24 +55,28 @@ export async function readPrincipals(
       }
     },
 
-    /** Returns the access of a request body. Calls `missing` for each user and group that the organisation does not have. */
+    /** Returns the access of a request body. Calls `refuse` for each user and group that the organisation does not have, and for a
+     * name of both a user and an application. */
     resolveAccess(
       { publicAccess, userAccess, userGroupAccess }: ConfiguredAccess,
-      missing: (pointer: string, detail: string) => void,
+      refuse: (pointer: string, detail: string) => void,
     ): AccessPart {
       const userGrants = userAccess?.map(({ username, access = 'READ' }, index) => {
-        const id = idsByUsername.get(username)
-        if (id === undefined)
-          missing(
-            `/access/userAccess/${index}/username`,
-            `Your organisation has no user "${username}". Create the user, or remove this entry.`,
+        const [user, ...others] = idsByUsername.get(username) ?? []
+        const pointer = `/access/userAccess/${index}/username`
+        if (!user)
+          refuse(pointer, `Your organisation has no user "${username}". Create the user, or remove this entry.`)
+        else if (others.length > 0)
+          refuse(
+            pointer,
+            `Both a user and an application are named "${username}", so this entry could mean either. Remove it, and share the object in a request with the id.`,
           )
-        return { id: id ?? '', access }
+        return { id: user?.id ?? '', access }
       })
       const groupGrants = userGroupAccess?.map(({ code, access = 'READ' }, index) => {
         const id = idsByCode.get(code)
         if (id === undefined)
-          missing(
+          refuse(
             `/access/userGroupAccess/${index}/code`,
             `Your organisation has no user group with the code "${code}". Create the group, or remove this entry.`,
           )

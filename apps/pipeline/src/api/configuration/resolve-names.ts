@@ -5,7 +5,8 @@ import {
   configurationKinds,
   type FieldViolation,
 } from '@sluice/contracts'
-import type { Transaction } from 'kysely'
+import type { Caller } from '@sluice/http-server'
+import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { findRepeatedNames, readUidsByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList, type ViolationList } from '../bulk-saves/violation-list.ts'
@@ -16,31 +17,48 @@ const nilUid = '00000000-0000-0000-0000-000000000000'
 
 export type NamesOfKinds = Awaited<ReturnType<typeof resolveNames>>
 
+/** Returns the stored objects that the caller may see and that these objects replace, as a configuration contains them. */
+export type ReadStoredObjects = (
+  kind: ConfigurationKind,
+  objects: readonly ConfiguredObject[],
+) => Promise<ReadonlyMap<ConfiguredObject, ConfiguredObject>>
+
 /**
  * Checks the names in a configuration, and returns look-ups of the ids that they stand for. A reference names an object of the
- * configuration or a stored one. Throws the violations of all objects.
+ * configuration or a stored one that the caller may see, or stays as it is stored. A hidden object does not exist for other references.
+ * Throws the violations of all objects.
  */
-export async function resolveNames(trx: Transaction<DB>, configuration: Configuration, client: string) {
+export async function resolveNames(
+  trx: Transaction<DB>,
+  configuration: Configuration,
+  caller: Caller,
+  readStoredObjects: ReadStoredObjects,
+) {
+  const { client } = caller
   const violations = createViolationList()
   const referenced = collectReferences(configuration)
   const stored = new Map<ConfigurationKind, Map<string, string>>()
   for (const kind of configurationKinds) {
     const objects = configuration[kind] ?? []
     const names = objects.flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
-    const wanted = [...names, ...referenced.filter((one) => one.kind === kind).map(({ name }) => name)]
-    stored.set(kind, await readUidsByName(trx, tableOf(kind), client, wanted))
+    stored.set(kind, await readUidsByName(trx, tableOf(kind), client, names))
   }
   for (const kind of configurationKinds) checkNames(kind, configuration[kind] ?? [], stored.get(kind)!, violations)
+  const visible = await readVisibleNames(trx, referenced, caller)
   const given = new Map(configurationKinds.map((kind) => [kind, indexNames(configuration[kind] ?? [])]))
-  for (const { kind, name, pointer } of referenced) {
+  const unknown: NamedReference[] = []
+  for (const reference of referenced) {
+    const { kind, name, pointer } = reference
     const { names, renamed } = given.get(kind)!
     if (names.has(name)) continue
     const newName = renamed.get(name)
     if (newName !== undefined)
       violations.add(pointer, `"${name}" is renamed to "${newName}" by this configuration. Use the new name.`)
-    else if (!stored.get(kind)!.has(name)) violations.add(pointer, describeMissing(kind, name))
+    else if (!visible.get(kind)!.has(name)) unknown.push(reference)
     if (violations.isFull) break
   }
+  for (const { kind, name, pointer } of await withoutStored(unknown, readStoredObjects))
+    violations.add(pointer, describeMissing(kind, name))
   violations.throwIfAny()
 
   const uids = new Map<ConfigurationKind, Map<string, string>>()
@@ -74,6 +92,42 @@ export async function resolveNames(trx: Transaction<DB>, configuration: Configur
       return { pointer: pointer.replace(/\/u?id$/, '/name'), detail: named }
     },
   }
+}
+
+/** Returns those of the referenced names that objects have which the caller may see, by kind. */
+async function readVisibleNames(
+  trx: Transaction<DB>,
+  referenced: readonly NamedReference[],
+  caller: Caller,
+): Promise<Map<ConfigurationKind, Set<string>>> {
+  const visible = new Map<ConfigurationKind, Set<string>>()
+  for (const [kind, references] of Map.groupBy(referenced, (one) => one.kind)) {
+    const { scope, table } = configuredKinds[kind].named.records.kind
+    const names = [...new Set(references.map(({ name }) => name))]
+    const { rows } = await sql<{ name: string }>`
+      select r.name from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(caller, 'READ')}`.execute(
+      trx,
+    )
+    visible.set(kind, new Set(rows.map(({ name }) => name)))
+  }
+  return visible
+}
+
+/** Returns the references that the stored objects do not have. A caller may keep a reference to an object that the caller may not see. */
+async function withoutStored(
+  references: readonly NamedReference[],
+  readStoredObjects: ReadStoredObjects,
+): Promise<NamedReference[]> {
+  const missing: NamedReference[] = []
+  for (const [owner, all] of Map.groupBy(references, (one) => one.ownerKind)) {
+    const stored = await readStoredObjects(owner, [...new Set(all.map((one) => one.owner))])
+    for (const one of all) {
+      const before = stored.get(one.owner)
+      const kept = before ? collectReferences({ [owner]: [before] }) : []
+      if (!kept.some(({ kind, name }) => kind === one.kind && name === one.name)) missing.push(one)
+    }
+  }
+  return missing
 }
 
 /** Returns the names of objects, and the new names of renamed ones by their former names. */
@@ -110,9 +164,12 @@ function checkNames(
 }
 
 const describeMissing = (kind: ConfigurationKind, name: string): string =>
-  `No ${configuredKinds[kind].named.records.kind.noun} has the name "${name}". Add it to the configuration, or correct the name.`
+  `No ${configuredKinds[kind].named.records.kind.noun} that you may see has the name "${name}". Add it to the configuration, or correct the name.`
 
 interface NamedReference {
+  /** The object that has the reference. */
+  owner: ConfiguredObject
+  ownerKind: ConfigurationKind
   kind: ConfigurationKind
   name: string
   pointer: string
@@ -125,7 +182,7 @@ function collectReferences(
   for (const kind of configurationKinds)
     for (const [index, object] of (configuration[kind] ?? []).entries())
       configuredKinds[kind].toBody(object, (target, name, pointer) => {
-        found.push({ kind: target, name, pointer: `/${kind}/${index}${pointer}` })
+        found.push({ owner: object, ownerKind: kind, kind: target, name, pointer: `/${kind}/${index}${pointer}` })
         return ''
       })
   return found

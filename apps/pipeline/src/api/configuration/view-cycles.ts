@@ -1,14 +1,18 @@
 import type { ConfiguredObject } from '@sluice/contracts'
+import type { Caller } from '@sluice/http-server'
 import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 import { tokensOf } from '@sluice/warehouses/sql-text/sql-tokens'
 import { type TablePlace, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
+import { viewRecords } from '../views/records.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 
 interface ViewNode {
   id: number
   name: string
+  /** Whether the caller may see the view. */
+  isVisible: boolean
   schema: string
   view: string
   query: string | null
@@ -21,12 +25,12 @@ interface ViewNode {
  */
 export async function assertNoViewCycles(
   trx: Transaction<DB>,
-  client: string,
+  caller: Caller,
   objects: readonly ConfiguredObject[],
 ): Promise<void> {
   const nodes = await readViews(
     trx,
-    client,
+    caller,
     objects.map(({ name }) => name),
   )
   const findReadViews = readViewFinder(nodes.map(({ schema, view }) => ({ schema, name: view })))
@@ -42,19 +46,19 @@ export async function assertNoViewCycles(
   for (const component of findComponents(reads)) {
     const start = [...component].toSorted((one, other) => one.id - other.id).find(({ name }) => indexes.has(name))
     const cycle = start && findCycle(start, component, reads)
-    if (cycle) violations.add(`/views/${indexes.get(start.name)}/query`, describeCycle(cycle.map(({ name }) => name)))
+    if (cycle) violations.add(`/views/${indexes.get(start.name)}/query`, describeCycle(cycle))
   }
   violations.throwIfAny()
 }
 
-async function readViews(trx: Transaction<DB>, client: string, names: readonly string[]): Promise<ViewNode[]> {
+async function readViews(trx: Transaction<DB>, caller: Caller, names: readonly string[]): Promise<ViewNode[]> {
   const { rows } = await sql<ViewNode>`
-    select v.id, v.name, s.schema_name as schema, v.view_name as view,
-      case when v.name = any(${names}) then v.query end as query,
+    select r.id, r.name, s.schema_name as schema, r.view_name as view, ${viewRecords.kind.scope(caller, 'READ')} as "isVisible",
+      case when r.name = any(${names}) then r.query end as query,
       coalesce((
-        select json_agg(json_build_object('schema', r.schema_name, 'name', r.relation_name))
-        from view_sources r where r.view_id = v.id), '[]') as sources
-    from views v join schemas s on s.id = v.schema_id where v.client = ${client} order by v.id`.execute(trx)
+        select json_agg(json_build_object('schema', o.schema_name, 'name', o.relation_name))
+        from view_sources o where o.view_id = r.id), '[]') as sources
+    from views r join schemas s on s.id = r.schema_id where r.client = ${caller.client} order by r.id`.execute(trx)
   return rows
 }
 
@@ -148,9 +152,10 @@ function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: Rea
 /** Views that the message about a cycle names. */
 const maxNamedViews = 5
 
-function describeCycle(names: readonly string[]): string {
-  if (names.length === 1) return `The view "${names[0]}" reads itself. Remove this reference from its query.`
+function describeCycle(cycle: readonly Pick<ViewNode, 'name' | 'isVisible'>[]): string {
+  const names = cycle.filter(({ isVisible }) => isVisible).map(({ name }) => name)
+  if (cycle.length === 1) return `The view "${names[0]}" reads itself. Remove this reference from its query.`
   const shown = names.slice(0, maxNamedViews).map((name) => `"${name}"`)
-  const more = names.length > maxNamedViews ? ` and ${names.length - maxNamedViews} more` : ''
+  const more = cycle.length > shown.length ? ` and ${cycle.length - shown.length} more` : ''
   return `The views ${shown.join(', ')}${more} read each other in a cycle, so none can be created first. Remove one of the references.`
 }

@@ -5,8 +5,8 @@ import { translatedProperty, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { lastRuns } from '../../runs/read-runs.ts'
-import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
-import { type ExportChoice, exportFile } from '../../exports/export-file.ts'
+import type { TablePlace, Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
+import { type ExportableRows, type ExportChoice, exportFile } from '../../exports/export-file.ts'
 import { chooseExport, pageTooLargeProblem, startWithin } from '../read-table-page.ts'
 import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
 import { requestSlots } from '../concurrency-limits.ts'
@@ -167,7 +167,10 @@ const anonymousExportSeconds = 300
 /** All anonymous exports of this process share two slots and the disk space of one organisation. */
 const anonymousShare = 'anonymous'
 
-/** Returns all rows as a file. The audit has no actor. */
+/**
+ * Returns all rows as a file. The audit has no actor. The export does not use the warehouse, not even to look up the table, before it
+ * has one of the slots; 20 requests may wait for one, and further ones are refused.
+ */
 function exportAnonymously(
   input: PublicRequest<PublicDataQuery>,
   operation: string,
@@ -175,17 +178,21 @@ function exportAnonymously(
   choice: ExportChoice,
 ): Promise<FileDownload> {
   const caller = { client: row.client, uid: '', username: '' }
-  return exportFile({ ...input, caller, operation, share: anonymousShare }, choice, async () => {
-    const { warehouse, table } = await readRelation(input, row)
-    const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
-    return {
-      open: (format, signal) =>
-        startWithin(anonymousSeconds, signal, (either) => warehouse.queries.exportRows(source, format, either)),
-      object: row.uid,
-      details: source.table,
-      fileName: row.name,
-    }
-  })
+  const place: Partial<TablePlace> = {}
+  const open: ExportableRows['open'] = (format, signal) =>
+    startWithin(anonymousSeconds, signal, async (either) => {
+      const { warehouse, table } = await readRelation(input, row)
+      const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
+      Object.assign(place, source.table)
+      either.throwIfAborted()
+      return warehouse.queries.exportRows(source, format, either)
+    })
+  return exportFile({ ...input, caller, operation, share: anonymousShare }, choice, async () => ({
+    open,
+    object: row.uid,
+    details: place,
+    fileName: row.name,
+  }))
 }
 
 const readRows = (operation: string, table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {

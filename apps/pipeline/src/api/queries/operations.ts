@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   type ExplainBody,
   type ExplainedQuery,
@@ -103,9 +104,16 @@ const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQue
     }
   })
 
-/** Returns the query as the user wrote it. */
+/**
+ * Returns the query as the user wrote it. A longer one is cut, with its length and SHA-256, so that the audit shows that a part is
+ * missing, and which text it was.
+ */
 const auditedQuery = ({ sql, schemas, variables }: QueryBody) => ({
   sql: sql.slice(0, auditedLength),
+  ...(sql.length > auditedLength && {
+    sqlLength: sql.length,
+    sqlSha256: createHash('sha256').update(sql).digest('hex'),
+  }),
   ...(schemas && { schemas: schemas.map(({ id }) => id) }),
   ...(variables && { variables: variables.map(({ name }) => name) }),
 })

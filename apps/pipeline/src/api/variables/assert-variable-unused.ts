@@ -5,7 +5,7 @@ import { visibleTo } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { variablesInSql } from '../../variables/bind-variables.ts'
-import { namesVariables, variablesInSettings } from '../../variables/replace-variables.ts'
+import { variablesInSettings } from '../../variables/replace-variables.ts'
 import { unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts'
 import { findSourceLanguage } from '../../variables/resolve-source-variables.ts'
@@ -16,72 +16,98 @@ import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>
 
-/** An object that uses the variable. Its name is shown only to callers who may read it. */
+/** An object that uses a variable. Its name is shown only to callers who may read it. */
 interface VariableUse {
   name: string
   shown: boolean
 }
 
+/** The first objects that use each variable, by the variable's name. */
+type UsesByName = Map<string, VariableUse[]>
+
+/** All uses of the variables of a client. */
+interface VariableUses {
+  checks: UsesByName
+  pipelines: UsesByName
+  destinations: UsesByName
+}
+
 /** Pipelines per query. The search unseals their secrets. */
 const definitionsPerBatch = 500
 
+/** The uses of a transaction, so that renaming many variables in it reads and unseals each object once. */
+const usesByTransaction = new WeakMap<Transaction<DB>, Promise<VariableUses>>()
+
+interface UseContext {
+  keyRing: KeyRing
+  caller: Caller
+}
+
 /**
  * Throws 409 if the variable is used: in queries of checks, in settings, secrets and transformations of data pipelines, or in secrets of
- * destinations. The message names the first of these objects that the caller may read, and ends with `advice`.
+ * destinations. The message names the first of these objects that the caller may read, and ends with `advice`. The uses are those of the
+ * first call in the transaction.
  */
 export async function assertVariableUnused(
   trx: Transaction<DB>,
   variable: VariableReference,
-  { pointer, advice, keyRing, caller }: { pointer: string; advice: string; keyRing: KeyRing; caller: Caller },
+  { pointer, advice, ...context }: { pointer: string; advice: string } & UseContext,
 ): Promise<void> {
-  const checks = await findChecksUsing(trx, variable, caller)
-  const pipelines = await findPipelinesUsing(trx, variable, keyRing, caller, maxNamedReaders - checks.length)
-  const pushed = await findDestinationsUsing(
-    trx,
-    variable,
-    keyRing,
-    caller,
-    maxNamedReaders - checks.length - pipelines.length,
-  )
-  const named = (nouns: string) => (use: VariableUse) => ({ nouns, name: use.name, isShown: use.shown })
-  const users = describeReaders([
-    ...checks.map(named('data quality checks')),
-    ...pipelines.map(named('data pipelines')),
-    ...pushed.map(named('destinations')),
-  ])
+  const known = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
+  usesByTransaction.set(trx, known)
+  const { checks, pipelines, destinations } = await known
+  const named = (nouns: string, uses: UsesByName) =>
+    (uses.get(variable.name) ?? []).map(({ name, shown }) => ({ nouns, name, isShown: shown }))
+  const readers = [
+    ...named('data quality checks', checks),
+    ...named('data pipelines', pipelines),
+    ...named('destinations', destinations),
+  ]
+  const users = describeReaders(readers.slice(0, maxNamedReaders))
   if (users === undefined) return
   throw problems.conflict(pointer, `\${${variable.name}} is used by ${users}. ${advice}`)
 }
 
-async function findChecksUsing(
-  trx: Transaction<DB>,
-  { client, name }: VariableReference,
-  caller: Caller,
-): Promise<VariableUse[]> {
+const readVariableUses = async (trx: Transaction<DB>, client: string, context: UseContext): Promise<VariableUses> => ({
+  checks: await findUsesInChecks(trx, client, context),
+  pipelines: await findUsesInPipelines(trx, client, context),
+  destinations: await findUsesInDestinations(trx, client, context),
+})
+
+/** Adds a use to the names that a text uses, up to the number that a message names. */
+function addUse(uses: UsesByName, { name, shown }: VariableUse, variables: Iterable<string>): void {
+  for (const variable of variables) {
+    const list = uses.get(variable) ?? []
+    if (list.length < maxNamedReaders) list.push({ name, shown })
+    uses.set(variable, list)
+  }
+}
+
+async function findUsesInChecks(trx: Transaction<DB>, client: string, { caller }: UseContext): Promise<UsesByName> {
   const rows = await trx
     .selectFrom('data_quality_checks as r')
     .select(['r.name', 'r.query', shownTo(caller, 'ROLE_SEE_DATA_QUALITY_CHECK')])
     .where('r.client', '=', client)
-    .where(sql<boolean>`strpos(r.query, ${name}) > 0 and strpos(r.query, '\${') > 0`)
+    .where(sql<boolean>`strpos(r.query, '\${') > 0`)
     .orderBy('shown', 'desc')
     .orderBy('r.name')
     .execute()
-  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, maxNamedReaders)
+  const uses: UsesByName = new Map()
+  for (const row of rows) addUse(uses, row, variablesInSql(row.query))
+  return uses
 }
 
 const shownTo = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>
   sql<boolean>`${hasRole(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
-/** Returns at most `most` objects, oldest first. */
-async function findPipelinesUsing(
+/** Returns the uses, oldest pipelines first. */
+async function findUsesInPipelines(
   trx: Transaction<DB>,
-  { client, name }: VariableReference,
-  keyRing: KeyRing,
-  caller: Caller,
-  most: number,
-): Promise<VariableUse[]> {
-  const found: VariableUse[] = []
-  for (let last = 0; found.length < most; ) {
+  client: string,
+  { keyRing, caller }: UseContext,
+): Promise<UsesByName> {
+  const uses: UsesByName = new Map()
+  for (let last = 0; ; ) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
       .innerJoin('schemas as s', 's.id', 'r.schema_id')
@@ -95,11 +121,10 @@ async function findPipelinesUsing(
       .orderBy('r.id')
       .limit(definitionsPerBatch)
       .execute()
-    for (const row of rows) if (isUsed(row, name, keyRing)) found.push(row)
-    if (rows.length < definitionsPerBatch) break
+    for (const row of rows) addUse(uses, row, variablesOfPipeline(row, keyRing))
+    if (rows.length < definitionsPerBatch) return uses
     last = rows.at(-1)!.id
   }
-  return found.slice(0, most)
 }
 
 interface PipelineRow {
@@ -111,27 +136,29 @@ interface PipelineRow {
   provider: string
 }
 
-function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
+function variablesOfPipeline(row: PipelineRow, keyRing: KeyRing): Set<string> {
   const { sqlQuery, ...settings } = row.settings as { sqlQuery?: unknown }
   const language = findSourceLanguage(row.type)
   const query =
     typeof sqlQuery === 'string' && language ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
-  if (query.has(name)) return true
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
-  if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name)))
-    return true
-  const parts = [settings, openOrEmpty(() => unsealSourceSecrets(row, keyRing))]
-  return namesVariables(...parts) && variablesInSettings(...parts).has(name)
+  const warehouse = getWarehouseLanguage(row.provider)
+  return new Set([
+    ...query,
+    ...statements.flatMap(({ statement }) => [...findVariablesInSql(statement, warehouse)]),
+    ...variablesInSettings(
+      settings,
+      openOrEmpty(() => unsealSourceSecrets(row, keyRing)),
+    ),
+  ])
 }
 
-/** Returns at most `most` objects, oldest first. */
-async function findDestinationsUsing(
+/** Returns the uses, oldest destinations first. */
+async function findUsesInDestinations(
   trx: Transaction<DB>,
-  { client, name }: VariableReference,
-  keyRing: KeyRing,
-  caller: Caller,
-  most: number,
-): Promise<VariableUse[]> {
+  client: string,
+  { keyRing, caller }: UseContext,
+): Promise<UsesByName> {
   const rows = await trx
     .selectFrom('destinations as r')
     .select(['r.uid', 'r.name', 'r.target_secrets', shownTo(caller, 'ROLE_SEE_DESTINATION')])
@@ -139,10 +166,9 @@ async function findDestinationsUsing(
     .where('r.target_secrets', 'is not', null)
     .orderBy('r.id')
     .execute()
-  const found = rows.filter((row) =>
-    variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))).has(name),
-  )
-  return found.slice(0, Math.max(0, most))
+  const uses: UsesByName = new Map()
+  for (const row of rows) addUse(uses, row, variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))))
+  return uses
 }
 
 /** Returns no secrets if their key is missing, because a run cannot use them either. */

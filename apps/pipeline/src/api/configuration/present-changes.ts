@@ -1,0 +1,106 @@
+import type { ConfigurationChanges, ConfigurationKind } from '@sluice/contracts'
+import type { KeyRing } from '@sluice/database'
+import type { SavedRow } from '@sluice/records'
+import type { ObjectComparison, SecretState } from './compare.ts'
+import type { DescribedRow } from './export.ts'
+
+/** An object of the configuration with what saving it changes. */
+export interface ObjectChange extends ObjectComparison {
+  kind: ConfigurationKind
+  name: string
+  was: string | undefined
+  result: 'CREATED' | 'UPDATED' | 'UNCHANGED'
+  secrets: SecretState[]
+  /** The parts of the secrets that the digest of the plan binds: the stored one, sealed, and the given values. */
+  boundSecrets: unknown[]
+  pending: boolean
+  saved: SavedRow<DescribedRow['row']>
+}
+
+/** Returns the response of a plan or apply. */
+export function presentChanges(
+  changes: readonly ObjectChange[],
+  { applied, ring }: { applied: boolean; ring: KeyRing },
+): ConfigurationChanges {
+  const count = (matches: (change: ObjectChange) => boolean) => changes.filter(matches).length
+  const [created, updated, unchanged] = (['CREATED', 'UPDATED', 'UNCHANGED'] as const).map((result) =>
+    count((change) => change.result === result),
+  ) as [number, number, number]
+  const pending = count((change) => change.pending)
+  const missing = count(({ secrets }) => secrets.some(({ state }) => state === 'MISSING'))
+  return {
+    applied,
+    message: describeChanges({ created, updated, unchanged, pending, missing }, applied),
+    plan: digestOf(changes, ring),
+    created,
+    updated,
+    unchanged,
+    pending,
+    missing,
+    changes: changes.map(({ kind, name, was, result, fields, secrets, pending, saved }) => ({
+      kind,
+      name,
+      ...(was !== undefined && { was }),
+      ...((applied || result !== 'CREATED') && { id: saved.after.uid }),
+      result,
+      fields: fields.map(({ pointer, before, after }) => ({
+        pointer,
+        ...(before !== undefined && { before: toShortJson(before) }),
+        ...(after !== undefined && { after: toShortJson(after) }),
+      })),
+      redacted: secrets,
+      pending,
+    })),
+  }
+}
+
+interface ChangeCounts {
+  created: number
+  updated: number
+  unchanged: number
+  pending: number
+  missing: number
+}
+
+function describeChanges({ created, updated, unchanged, pending, missing }: ChangeCounts, applied: boolean): string {
+  const verb = applied ? '' : 'to be '
+  const counts = `${created} ${verb}created, ${updated} ${verb}updated, ${unchanged} unchanged.`
+  const need = applied ? ['waits for its run', 'wait for their runs'] : ['needs a run', 'need runs']
+  const sentences = [
+    created + updated === 0 ? 'No changes.' : counts,
+    pending > 0 && `${formatCount(pending, 'view')} ${pending === 1 ? need[0] : need[1]} in the warehouse.`,
+    missing > 0 && `${formatCount(missing, 'object')} ${missing === 1 ? 'lacks' : 'lack'} a secret: see \`redacted\`.`,
+  ]
+  return sentences.filter(Boolean).join(' ')
+}
+
+const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+/**
+ * Identifies the changes, whatever the ids of new objects. It binds the values that the document gives for secrets, and the sealed texts
+ * of the stored ones, which differ after each save. The key keeps holders of the digest from guessing a value.
+ */
+const digestOf = (changes: readonly ObjectChange[], ring: KeyRing): string =>
+  ring.mac(
+    JSON.stringify(
+      changes.map(({ kind, name, was, result, fields, created, secrets, boundSecrets }) => [
+        kind,
+        name,
+        was,
+        result,
+        fields,
+        created,
+        secrets,
+        boundSecrets,
+      ]),
+    ),
+    'configuration.plan',
+  )
+
+/** Characters of a value in a response. */
+const maxValueLength = 1_000
+
+function toShortJson(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length > maxValueLength ? `${text.slice(0, maxValueLength)}…` : text
+}

@@ -1,0 +1,61 @@
+import { Problem } from '@sluice/http-server'
+
+/** Milliseconds for which a source may send nothing after its first rows, and for reading it to its end. */
+export interface ExportReadLimits {
+  silenceMs: number
+  readMs: number
+}
+
+/** The time limits of one read. Its signal aborts at a limit, and when the export ends. */
+export interface LimitedRead extends Disposable {
+  signal: AbortSignal
+  /** Yields the chunks of the source. Throws at a limit, even if the source does not react to the signal. */
+  limit(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>
+}
+
+/** Starts the time limits of a read. Dispose of it when the read has ended. */
+export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
+  const late = new AbortController()
+  const stop = (detail: string) => late.abort(exportTimeout(detail))
+  const whole = setTimeout(() => stop(`Reading took longer than ${formatMs(readMs)}.`), readMs)
+  const either = AbortSignal.any([signal, late.signal])
+
+  return {
+    signal: either,
+
+    async *limit(bytes) {
+      const source = bytes[Symbol.asyncIterator]()
+      const aborted = Promise.withResolvers<never>()
+      // The rejection is handled by the race below, but perhaps later than it happens.
+      aborted.promise.catch(() => {})
+      const abort = () => aborted.reject(either.reason)
+      either.addEventListener('abort', abort, { once: true })
+      if (either.aborted) abort()
+      try {
+        for (;;) {
+          const silence = setTimeout(() => stop(`The source sent nothing for ${formatMs(silenceMs)}.`), silenceMs)
+          const next = await Promise.race([source.next(), aborted.promise]).finally(() => clearTimeout(silence))
+          if (next.done) return
+          yield next.value
+        }
+      } finally {
+        either.removeEventListener('abort', abort)
+        // A source that stalls would not answer.
+        const returned = source.return?.()
+        if (!either.aborted) await returned
+        else returned?.catch(() => {})
+      }
+    },
+
+    [Symbol.dispose]() {
+      clearTimeout(whole)
+    },
+  }
+}
+
+const formatMs = (ms: number): string => (ms < 60_000 ? `${ms / 1_000} seconds` : `${Math.round(ms / 60_000)} minutes`)
+
+const exportTimeout = (detail: string): Problem =>
+  new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
+    detail: `${detail} The export was stopped. Export fewer rows, or make the view materialised.`,
+  })
