@@ -15,6 +15,7 @@ import { exports } from './measures/exports.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { parquet } from './measures/parquet.ts'
+import { profile } from './measures/profile.ts'
 import { heading, markdown } from './report.ts'
 
 /** `npm run bench:load [-- options]`: measures loads into the warehouse against other tools. See README.md. */
@@ -24,7 +25,7 @@ const { values: options } = parseArgs({
     /** Writes the report to bench/results/load.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, separated by commas. */
-    only: { type: 'string', default: 'csv,parquet,postgres,mariadb,exports,beside' },
+    only: { type: 'string', default: 'csv,profile,parquet,postgres,mariadb,exports,beside' },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '10,100,1000' },
@@ -36,6 +37,7 @@ const { values: options } = parseArgs({
 
 const measures: Record<string, (context: BenchContext) => AsyncGenerator<MeasureReport>> = {
   csv: (context) => csv(context, options.kinds.split(',') as KindName[]),
+  profile: (context) => profile(context, Math.min(100, Math.max(...context.sizes))),
   parquet: (context) => parquet(context, Math.max(...context.sizes)),
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.

@@ -56,14 +56,23 @@ export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<A
   }
 }
 
-/** Compiles the scanner of delimited text from its AssemblyScript. The same sources give the same bytes. */
-export const scanner = async (): Promise<Artefact> => {
-  const file = 'packages/file-formats/generated/scan.wasm'
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-scanner-'))
+/** Compiles the scanner of delimited text. Its areas of memory take 900 pages. */
+export const scanner = (): Promise<Artefact> =>
+  compile('packages/file-formats/assembly/scanner.ts', 'packages/file-formats/generated/scan.wasm', [
+    '--initialMemory',
+    '900',
+  ])
+
+/** Compiles the measures of table profiles. */
+export const measure = (): Promise<Artefact> =>
+  compile('packages/row-stream/assembly/row-measure.ts', 'packages/row-stream/generated/measure.wasm')
+
+/** Compiles AssemblyScript. The same sources give the same bytes. */
+const compile = async (entry: string, file: string, memory: string[] = []): Promise<Artefact> => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-wasm-'))
   try {
-    const out = join(folder, 'scan.wasm')
-    const flags = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert', '--initialMemory', '900']
-    const entry = 'packages/file-formats/assembly/scanner.ts'
+    const out = join(folder, 'out.wasm')
+    const flags = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert', ...memory]
     await run(process.execPath, [join(root, 'node_modules/assemblyscript/bin/asc.js'), entry, '-o', out, ...flags], {
       cwd: root,
     })

@@ -310,6 +310,7 @@ export interface Schemas {
   id: Generated<number>;
   name: string;
   permanent: boolean;
+  profile_tables: Generated<boolean>;
   provider_schema: string;
   public_access: Generated<string>;
   schema_name: string;
@@ -358,6 +359,18 @@ export interface TableDescriptions {
   table_name: string;
   updated_at: Generated<Timestamp>;
   updated_by: string | null;
+}
+
+export interface TableProfiles {
+  columns: Json;
+  id: Generated<string>;
+  measured_at: Generated<Timestamp>;
+  published: Generated<boolean>;
+  rows: number;
+  run: string;
+  schema_id: number;
+  statistics: Json;
+  table_name: string;
 }
 
 export interface UploadedFiles {
@@ -545,6 +558,7 @@ export interface DB {
   settings: Settings;
   staged_loads: StagedLoads;
   table_descriptions: TableDescriptions;
+  table_profiles: TableProfiles;
   uploaded_files: UploadedFiles;
   variables: Variables;
   view_sources: ViewSources;

@@ -33,14 +33,8 @@ export const EXPANDED_BYTES: usize = 1024
 export const POWERS: usize = EXPANDED + EXPANDED_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
-/** The profile of each column and its distinct values: column-profile.ts. */
-export const PROFILES: usize = (POWERS + POWERS_BYTES + 63) & ~63
-export const PROFILE_BYTES: usize = 192
-export const REGISTERS: usize = PROFILES + <usize>MAX_COLUMNS * PROFILE_BYTES
-export const REGISTER_COUNT: usize = 1024
-
 /** Rows in PostgreSQL's binary COPY format. */
-export const OUT: usize = (REGISTERS + <usize>MAX_COLUMNS * REGISTER_COUNT + 63) & ~63
+export const OUT: usize = (POWERS + POWERS_BYTES + 63) & ~63
 export const OUT_BYTES: usize = 18 << 20
 
 /** The text. Up to 64 bytes after its end are read and ignored. */

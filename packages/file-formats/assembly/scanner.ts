@@ -1,6 +1,5 @@
 export {
   IN, IN_BYTES, OUT, OUT_BYTES, POWERS, COLUMNS, COLUMN_BYTES, FIELDS, FIELD_BYTES, NULLS, NULLS_BYTES,
-  PROFILES, PROFILE_BYTES, REGISTERS, REGISTER_COUNT,
 } from './memory-layout'
 export { forgetColumns } from './column-state'
 export { setNulls, spellsNull } from './null-spellings'
@@ -10,4 +9,3 @@ export { openColumns } from './unproven-columns'
 export { lines, rows, scan, setShape, stoppedAt } from './scan-records'
 export { emptyOut, hasRoom, outEnd, setUse, take } from './process-record'
 export { blamed } from './encode-record'
-export { forgetProfiles, profile, setProfile } from './column-profile'

@@ -41,17 +41,42 @@ export interface TupleChunk {
   release?(): void
 }
 
+/** A frequent value of a column. `value` is cut to 64 bytes if it has more; `bytes` is then its whole length. */
+export interface FrequentValue {
+  value: string
+  bytes?: number
+  /** The number of rows with the value: an estimate if `atLeast`, a lower bound, is there; otherwise exact. */
+  rows: number
+  atLeast?: number
+}
+
 /**
- * Profile of one column, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
- * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not measured are absent.
+ * Profile of one column. Nulls, minimum, maximum and lengths are exact. `min`, `max` and frequent values are written as PostgreSQL
+ * prints them, cut to 64 bytes. Texts are compared by their bytes. Fields that the type does not have are absent: JSONB has only nulls
+ * and distinct values, and only numbers and times have a histogram.
  */
 export interface ColumnProfile {
   column: string
   nulls: number
-  distinct?: number
+  distinct: number
+  /** Whether `distinct` is an estimate, with a standard error of 3.3 %. */
+  isEstimate?: true
   min?: string
   max?: string
+  /** Bytes of the minimum and maximum if they are cut. */
+  minBytes?: number
+  maxBytes?: number
+  /** Characters of the shortest and the longest text. */
+  minLength?: number
   maxLength?: number
+  /** The number of values that are infinite or NaN. The histogram omits them. */
+  notFinite?: number
+  /** At most ten, the most frequent first. */
+  frequentValues?: FrequentValue[]
+  /** Buckets of equal width: bucket `i` has the values from `bounds[i]` to `bounds[i + 1]`, the last bucket both of them. */
+  histogram?: { bounds: string[]; rows: number[] }
+  /** The rows of the random sample from which frequent values and histogram are estimated. Absent if both are exact. */
+  sampledRows?: number
 }
 
 /**
@@ -64,8 +89,6 @@ export interface RowContent {
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
   /** Bytes of the source, if known or estimated. */
   size?: number
-  /** Returns the profile of the last `rows`; call it after `rows` has ended. */
-  profile?(): ColumnProfile[]
   /** Returns facts about the values of each column; call it after `rows` has ended. Undefined if the source knows its types. */
   facts?(): ColumnFacts[]
   /** Returns state (JSON) that is passed to the source at the next load; call it after `rows` has ended. */

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { ColumnProfile } from './load-target.ts'
+import type { ProfileReference } from './load-target.ts'
 
 /** Creates, lists and drops schemas and tables of a warehouse, as role `load`. */
 export interface Catalog {
@@ -63,11 +63,6 @@ export interface WarehouseColumn {
   created?: string
   /** Whether the warehouse stores the rows in the order of this column, alone or with others. */
   sortKey?: boolean
-  /** Statistics of the last load; absent if a later change affected the rows. The number of distinct values is an estimate. */
-  distinctValues?: number
-  nullValues?: number
-  minValue?: string
-  maxValue?: string
 }
 
 export interface ForeignKey {
@@ -85,21 +80,11 @@ export interface WarehouseTable {
   /** Bytes on disk, indexes included. */
   size: number
   foreignKeys: ForeignKey[]
+  /** The profile of the last load, if it has one. */
+  profile?: ProfileReference
 }
 
 /** The staged rows of a load. `run` is the run that loaded them. */
 export interface StagingTable extends WarehouseTable {
   run: string
-}
-
-/** Returns a load's measurements of a column in the form that table descriptions use; an empty object if the load measured nothing. */
-export function toColumnStatistics(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
-  if (!profile) return {}
-  const { nulls, distinct, min, max } = profile
-  return {
-    nullValues: nulls,
-    ...(distinct !== undefined && { distinctValues: distinct }),
-    ...(min !== undefined && { minValue: min }),
-    ...(max !== undefined && { maxValue: max }),
-  }
 }

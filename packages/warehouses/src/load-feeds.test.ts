@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { leftovers } from '../test/leftovers.ts'
 import { columns, given, never, numbered } from '../test/row-fixtures.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
-import { type RowContent, type RowStream, TypesWidened } from '@sluice/row-stream'
+import { type RowContent, type RowsProfile, type RowStream, TypesWidened } from '@sluice/row-stream'
 import { LeaseLost } from './warehouse.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
@@ -204,20 +205,15 @@ describe('loadFeeds', () => {
     expect([await rowsOf(), replaced]).toEqual([0, [0]])
   })
 
-  it('transforms and merges rows and stores cursor and profile, unless the gate refuses the rows', async () => {
+  it('transforms and merges rows and stores the cursor, unless the gate refuses the rows', async () => {
     const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
     const increment = (from: number, cursor: unknown): RowStream => ({
       table: '',
       columns: keyed,
-      content: {
-        ...binary(() => numberedTuples(3, `from ${from}`)),
-        profile: () => [{ column: 'id', nulls: 0, distinct: 3, min: '1', max: '3' }],
-      },
+      content: binary(() => numberedTuples(3, `from ${from}`)),
       cursor: () => cursor,
     })
-    const profileOf = async () => (await scratch.warehouse.catalog.findTable('health', table))?.columns[0]
     await loadFeeds({ ...job, mode: 'MERGE', feeds: feeds(increment(1, { at: 1 })) })
-    expect(await profileOf()).toMatchObject({ nullValues: 0, distinctValues: 3, minValue: '1', maxValue: '3' })
     const transformation = [{ statement: `update ${table} set id = id + 2, name = upper(name)` }]
     const next = { ...job, run: word('run'), mode: 'MERGE' as const, transformation }
     const looked: string[] = []
@@ -247,12 +243,42 @@ describe('loadFeeds', () => {
       '5 FROM 2',
     ])
     expect([await rowsOf(), await scratch.warehouse.loader.findCursor('health', table)]).toEqual([5, { at: 2 }])
-    expect(await profileOf()).toEqual({
-      name: 'id',
-      label: 'id',
-      dataType: 'INTEGER',
-      primaryKey: true,
-      created: expect.stringMatching(/^\d{4}-/),
-    })
+  })
+
+  it('profiles the published rows: all of them, or those of an increment, and none after a transformation', async () => {
+    const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
+    const stored: [table: string, RowsProfile][] = []
+    const load = (rows: number, more: Partial<FeedsToLoad> = {}) =>
+      loadFeeds({
+        ...job,
+        run: word('run'),
+        feeds: feeds({ table: '', columns: keyed, content: binary(() => numberedTuples(rows, 'a')) }),
+        storeProfile: async (name, profile) => {
+          stored.push([name, profile])
+          return randomUUID()
+        },
+        ...more,
+      })
+    const scope = async () => (await scratch.warehouse.catalog.findTable('health', table))?.profile?.scope
+    await load(3)
+    expect(stored).toEqual([
+      [
+        table,
+        {
+          rows: 3,
+          columns: [
+            expect.objectContaining({ column: 'id', nulls: 0, distinct: 3, min: '1', max: '3' }),
+            expect.objectContaining({ column: 'name', nulls: 0, distinct: 1, min: 'a', max: 'a', minLength: 1 }),
+          ],
+        },
+      ],
+    ])
+    expect(await scope()).toBe('TABLE')
+    await load(2, { mode: 'MERGE' })
+    expect([await scope(), stored.at(-1)![1].rows]).toEqual(['LOAD', 2])
+    await load(2, { storeProfile: async () => undefined })
+    expect(await scope()).toBeUndefined()
+    await load(2, { transformation: [{ statement: `update ${table} set name = 'b'` }] })
+    expect([await scope(), stored.length]).toEqual([undefined, 2])
   })
 })

@@ -1,5 +1,13 @@
 import { failpoint } from '@sluice/process'
-import { type RowStream, TypesWidened, tooManyRejected } from '@sluice/row-stream'
+import {
+  type Column,
+  type RowContent,
+  RowMeasure,
+  type RowsProfile,
+  type RowStream,
+  TypesWidened,
+  tooManyRejected,
+} from '@sluice/row-stream'
 import type {
   StagedTable,
   PublishedTable,
@@ -49,6 +57,11 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   onStaged?: (feeds: StagedFeeds) => Promise<void>
   /** The rules for comparing the fed columns with the tables. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
+  /**
+   * Set if the rows are to be profiled. Stores the profile of a table and returns its id, or undefined if the profile is not wanted
+   * any more. The ledger of the publication refers to the id.
+   */
+  storeProfile?: (table: string, profile: RowsProfile) => Promise<string | undefined>
   /** Set for a dry run, which publishes nothing: receives the plan. */
   onPlan?: PlanOptions['onPlan']
 }
@@ -104,9 +117,11 @@ async function withStaging(
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, StagedTable>()
+  const profiles = new Map<string, RowsProfile>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
   let whole = false
+  const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
   for await (const feed of feeds) {
     signal.throwIfAborted()
     const table = feed.table || target.table
@@ -115,7 +130,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
-    const { load, written } = await stageFeed(feed, job.signal, staging, (columns, number) =>
+    const { load, written, profile } = await stageFeed(feed, { signal, isProfiled }, staging, (columns, number) =>
       warehouse.loader.stage(
         {
           schema: target.schema,
@@ -133,6 +148,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
       ),
     )
     loads.set(table, load)
+    if (profile) profiles.set(table, profile)
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) whole = true
@@ -153,10 +169,26 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
+  await storeProfiles(job, loads, profiles)
   const feedsToPublish = { tables: all, cursors, ...(mode && { mode }) }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
+}
+
+/** Stores the profiles of the tables. A transformation may have changed the rows, so the tables of its run have no profile. */
+async function storeProfiles(
+  { storeProfile }: FeedsToLoad,
+  loads: ReadonlyMap<string, StagedTable>,
+  profiles: ReadonlyMap<string, RowsProfile>,
+): Promise<void> {
+  for (const [table, load] of loads) {
+    const profile = profiles.get(table)
+    if (!profile || load.transformed) continue
+    const fed = new Set(load.fed)
+    const columns = profile.columns.filter(({ column }) => fed.has(column))
+    load.profile = await storeProfile?.(table, { ...profile, columns })
+  }
 }
 
 async function publishStaged(
@@ -185,7 +217,7 @@ const maxStagings = 20
  */
 async function stageFeed(
   { columns, content }: RowStream,
-  signal: AbortSignal,
+  { signal, isProfiled }: { signal: AbortSignal; isProfiled: boolean },
   staged: AsyncDisposableStack,
   begin: (columns: RowStream['columns'], staging: number) => Promise<StagedTable>,
 ) {
@@ -194,9 +226,10 @@ async function stageFeed(
     const load = await begin(known, staging)
     try {
       await failpoint('staging-made')
-      const written = await load.write(content, signal)
+      const profiled = isProfiled ? profiledContent(content, known) : { content }
+      const written = await load.write(profiled.content, signal)
       await failpoint('copied')
-      return { load: staged.use(load), written }
+      return { load: staged.use(load), written, profile: profiled.profile?.() }
     } catch (error) {
       if (!(error instanceof TypesWidened)) {
         staged.use(load)
@@ -207,6 +240,27 @@ async function stageFeed(
       known = withShortLabels(error.columns)
     }
   }
+}
+
+interface ProfiledContent {
+  content: RowContent
+  /** Returns the profile of the rows; undefined until the last one has been read. */
+  profile?(): RowsProfile | undefined
+}
+
+/** Returns content with the same rows, which are measured on their way to the warehouse. */
+function profiledContent(content: RowContent, columns: readonly Column[]): ProfiledContent {
+  let profile: RowsProfile | undefined
+  async function* rows(types: Parameters<RowContent['rows']>[0]) {
+    profile = undefined
+    using measure = new RowMeasure(types)
+    for await (const chunk of content.rows(types)) {
+      measure.add(chunk.bytes)
+      yield chunk
+    }
+    profile = measure.profile(columns)
+  }
+  return { content: { ...content, rows }, profile: () => profile }
 }
 
 /** Length of a column's label in UTF-16 units. It is limited because the catalogue, messages and later loads repeat labels. */

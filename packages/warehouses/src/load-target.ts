@@ -1,7 +1,7 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import type { Column } from '@sluice/row-stream'
 
-export type { Column, ColumnFacts, ColumnProfile, RowContent, StoredType, TupleChunk } from '@sluice/row-stream'
+export type { Column, ColumnFacts, RowContent, StoredType, TupleChunk } from '@sluice/row-stream'
 
 export interface ShapeRequest {
   /** The policy for changes of columns. Default: EVOLVE. */
@@ -73,6 +73,21 @@ export interface PublishedTable {
   rows: number
   bytes: number
   changes: TableChange[]
+}
+
+/**
+ * Names the profile of the rows that a load published. The ledger has no values of rows, so the profile itself is stored elsewhere. Scope
+ * TABLE: the load published all rows of the table. LOAD: it merged its rows into the table.
+ */
+export interface ProfileReference {
+  id: string
+  scope: 'TABLE' | 'LOAD'
+}
+
+/** Returns the reference in a ledger entry. Older versions stored other data there. */
+export function parseProfileReference(entry: unknown): ProfileReference | undefined {
+  const { id, scope } = (entry ?? {}) as Partial<ProfileReference>
+  return typeof id === 'string' && (scope === 'TABLE' || scope === 'LOAD') ? { id, scope } : undefined
 }
 
 /** The table of a pipeline to restore, together with the tables of the same publication, and the attempt that restores it. */

@@ -82,6 +82,12 @@ export interface Loader {
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
+  /** The columns that the source feeds and the table includes. */
+  readonly fed: readonly string[]
+  /** True once a transformation has changed the staged rows. */
+  readonly transformed: boolean
+  /** The id of the profile of the rows, which the ledger refers to after the publication. */
+  profile?: string | undefined
   /**
    * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
    * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.

@@ -8,6 +8,7 @@ import type { ViewStore } from './view-store.ts'
 
 export type * from './catalog.ts'
 export type * from './load-target.ts'
+export { parseProfileReference } from './load-target.ts'
 export type * from './loader.ts'
 export type * from './query-runner.ts'
 

@@ -219,25 +219,18 @@ export function publicationsSuite(subject: Given): void {
       expect((await rowsIn(warehouse, 'gated')).length).toBe(2)
     })
 
-    it('store the profile that the source measured', async () => {
+    it('store the reference to the profile of the rows, until rows without a profile replace them', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'measured', columns: shape, run: randomUUID(), attempt: 1 }
       await using load = await warehouse.loader.stage(target, never)
-      const profile = () => [{ column: 'id', nulls: 1, distinct: 2, min: '1', max: '2' }]
-      await load.write(
-        {
-          ...given([
-            [1, 'a'],
-            [2, 'b'],
-            [null, 'c'],
-          ]),
-          profile,
-        },
-        never,
-      )
+      await load.write(given(numbered(2)), never)
+      const id = randomUUID()
+      load.profile = id
       await warehouse.loader.publish([load], async () => true, never)
-      const table = await warehouse.catalog.findTable('health', 'measured')
-      expect(table?.columns[0]).toMatchObject({ nullValues: 1, distinctValues: 2, minValue: '1', maxValue: '2' })
+      const referenceOf = async () => (await warehouse.catalog.findTable('health', 'measured'))?.profile
+      expect(await referenceOf()).toEqual({ id, scope: 'TABLE' })
+      await loadAll(warehouse, { table: 'measured', columns: shape }, numbered(3))
+      expect(await referenceOf()).toBeUndefined()
     })
 
     it('are removed with their table, and a schema can be dropped only when it is empty', async () => {

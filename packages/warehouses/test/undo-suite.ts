@@ -160,12 +160,12 @@ export function undoSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'hidden')).toHaveLength(2)
     })
 
-    it('restores columns, types, statistics, cursor and the state of the feed', async () => {
+    it('restores columns, types, the profile, cursor and the state of the feed', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'shaped', columns: shape, run: randomUUID(), attempt: 1 }
       await using load = await warehouse.loader.stage(target, never)
-      const profile = () => [{ column: 'id', nulls: 0, distinct: 2, min: '1', max: '2' }]
-      await load.write({ ...given(numbered(2, 'old')), profile, reading: () => ({ sign: ',' }) }, never)
+      await load.write({ ...given(numbered(2, 'old')), reading: () => ({ sign: ',' }) }, never)
+      load.profile = randomUUID()
       await warehouse.loader.publish([load], async () => true, never, { cursors: { shaped: { seen: 1 } } })
       const before = await warehouse.catalog.findTable('health', 'shaped')
       const feed = await warehouse.loader.findFeed('health', 'shaped')
@@ -183,7 +183,8 @@ export function undoSuite(subject: Given): void {
         'TYPE_CHANGED id',
       ])
       expect(await rowsIn(warehouse, 'shaped')).toEqual([...numbered(2, 'old')])
-      expect((await warehouse.catalog.findTable('health', 'shaped'))!.columns).toEqual(before!.columns)
+      const after = (await warehouse.catalog.findTable('health', 'shaped'))!
+      expect([after.columns, after.profile]).toEqual([before!.columns, { id: load.profile, scope: 'TABLE' }])
       expect(await warehouse.loader.findFeed('health', 'shaped')).toEqual(feed)
       expect(await warehouse.loader.findCursor('health', 'shaped')).toEqual({ seen: 1 })
     })

@@ -1,15 +1,17 @@
 import type { Column, QueryResult, Table } from '@sluice/contracts'
-import type { TablePlace, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
+import type { WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
+import { type ColumnStatistics, readColumnStatistics } from '../table-profiles/stored-profiles.ts'
 import { type TableDescriptions, readDescriptions } from '../table-descriptions/stored-descriptions.ts'
 
-/** The display name and the descriptions of a table and its columns. */
+/** The display name of a table, and the descriptions and statistics of the table and its columns. */
 export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
   /** By the name of the column. */
   columnDescriptions?: ReadonlyMap<string, string> | undefined
+  columnStatistics?: ColumnStatistics | undefined
 }
 
 export const tableLabelsOf = ({ name, description }: { name: string; description: string | null }): TableLabels => ({
@@ -29,15 +31,19 @@ interface LabelledRow {
   description: string | null
 }
 
-/** Returns the labels of the table of a pipeline or view, with its descriptions. */
-export async function describedLabels(db: Kysely<DB>, row: LabelledRow, place: TablePlace): Promise<TableLabels> {
-  const descriptionsOf = await readDescriptions(db, row.client, [place])
-  return withDescriptions(tableLabelsOf(row), descriptionsOf(place))
+/** Returns the labels of the table of a pipeline or view, with descriptions and statistics. The caller may read the rows of the table. */
+export async function describedLabels(db: Kysely<DB>, row: LabelledRow, table: WarehouseTable): Promise<TableLabels> {
+  const [descriptionsOf, statisticsOf] = await Promise.all([
+    readDescriptions(db, row.client, [table]),
+    readColumnStatistics(db, row.client, [table]),
+  ])
+  const columnStatistics = statisticsOf(table)
+  return { ...withDescriptions(tableLabelsOf(row), descriptionsOf(table)), columnStatistics }
 }
 
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
-  { displayName, description, columnDescriptions }: TableLabels = {},
+  { displayName, description, columnDescriptions, columnStatistics }: TableLabels = {},
 ): Table {
   return {
     schema,
@@ -53,6 +59,7 @@ export function presentTable(
     columnCount: columns.length,
     columns: columns.map((column) => ({
       ...presentColumn(column),
+      ...presentStatistics(column, columnStatistics),
       description: columnDescriptions?.get(column.name),
       tableAlias: name,
       valueExpression: formatColumnReference(name, column.name),
@@ -79,10 +86,6 @@ export const presentColumn = ({
   length,
   precision,
   scale,
-  distinctValues,
-  nullValues,
-  minValue,
-  maxValue,
 }: WarehouseColumn): Column => ({
   label,
   name,
@@ -92,11 +95,22 @@ export const presentColumn = ({
   ...(deleted && { deleted }),
   created,
   length,
-  distinctValues,
-  nullValues,
-  minValue: toNumber(minValue, dataType),
-  maxValue: toNumber(maxValue, dataType),
 })
+
+function presentStatistics(
+  { name, dataType }: WarehouseColumn,
+  columns: ColumnStatistics | undefined,
+): Partial<Column> {
+  const statistics = columns?.get(name)
+  if (!statistics) return {}
+  const { nulls, distinct, min, max } = statistics
+  return {
+    distinctValues: distinct,
+    nullValues: nulls,
+    minValue: toNumber(min, dataType),
+    maxValue: toNumber(max, dataType),
+  }
+}
 
 /** Formats a data type, for example as `Decimal(10, 2)`, `Varchar(30)` or `Timestamptz`. */
 function formatDataType({

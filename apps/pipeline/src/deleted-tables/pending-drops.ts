@@ -3,6 +3,7 @@ import type { DB, WarehouseDrops } from '../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { deleteDescriptions } from '../table-descriptions/stored-descriptions.ts'
+import { deleteProfiles } from '../table-profiles/stored-profiles.ts'
 import { listFurtherTables, isFilledByAnother, isTableTaken } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
@@ -18,15 +19,17 @@ export interface DropRequest {
 const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
 /**
- * Records a drop in the transaction that deletes the pipeline, view or schema, and deletes the descriptions of the table. Maintenance
- * executes the drop later.
+ * Records a drop in the transaction that deletes the pipeline, view or schema, and deletes the descriptions and profiles of the table.
+ * Maintenance executes the drop later.
  */
 export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
     .values({ client, schema_name: schema, table_name: table ?? null })
     .execute()
-  if (table !== undefined) await deleteDescriptions(trx, { client, schema, table })
+  if (table === undefined) return
+  await deleteDescriptions(trx, { client, schema, table })
+  await deleteProfiles(trx, { client, schema, table })
 }
 
 /** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */

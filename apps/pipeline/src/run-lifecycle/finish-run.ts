@@ -7,6 +7,7 @@ import { statesBefore, type EndedRun } from '../runs/run-states.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
 import { writeRunAlerts } from '../alerts/write-alerts.ts'
 import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
+import { keepPublishedProfiles } from '../table-profiles/stored-profiles.ts'
 import { advanceWaitingWorkflows } from '../workflows/advance-workflow.ts'
 
 /** A table after a run; `size` in bytes. */
@@ -77,10 +78,12 @@ export async function keepPlan(
     where id = ${id} and attempt = ${attempt} and state = 'RUNNING'`.execute(db)
 }
 
-/** Writes alerts, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
+/** Writes alerts, keeps profiles, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
   await writeRunAlerts(trx, run)
-  if (run.state === 'OK' || run.state === 'WARNING')
+  if (run.state === 'OK' || run.state === 'WARNING') {
+    await keepPublishedProfiles(trx, run.uid)
     await queuePendingViews(trx, queue, run.client, await listTablesOfRun(trx, run.id))
+  }
   for (const workflow of await advanceWaitingWorkflows(trx, queue, run)) await onRunFinished(trx, queue, workflow)
 }

@@ -19,6 +19,7 @@ import {
   WarehouseProblem,
 } from '@sluice/warehouses/warehouse'
 import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
+import { storeProfile } from '../table-profiles/stored-profiles.ts'
 import { namesVariables } from '../variables/replace-variables.ts'
 import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/insert-variables-into-sql.ts'
 import { assertSourceVariablePlaces } from '../variables/resolve-source-variables.ts'
@@ -316,6 +317,9 @@ async function stageAndPublish(
     onReplace: () => void (merged = false),
     onRowsStaged: (rows) => void (sourceRows = rows),
     ...(onPlan && { onPlan, retain: false }),
+    ...(pipeline.profileTables && {
+      storeProfile: (table, profile) => storeProfile(db, claim, { schema: target.schema, table }, profile),
+    }),
     async onStaged(feeds) {
       await rejected.flush()
       isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })

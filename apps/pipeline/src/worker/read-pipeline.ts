@@ -32,6 +32,8 @@ export interface PipelineToLoad {
   schemaChanges: SchemaChanges
   /** The check group of the quality gate. */
   qualityGroupId: number | null
+  /** Whether loads measure profiles of the schema's tables. */
+  profileTables: boolean
 }
 
 interface SqlStatement {
@@ -51,6 +53,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
       'p.cursor_reset as reset',
       's.schema_name as schema',
       's.provider_schema as provider',
+      's.profile_tables as profileTables',
       'p.quality_group_id as qualityGroupId',
     ])
     .where('p.id', '=', id)

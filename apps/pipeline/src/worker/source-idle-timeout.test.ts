@@ -47,7 +47,6 @@ describe('sourceIdleTimeout', () => {
         format: 'copy-binary',
         rows: async function* () {},
         size: 1,
-        profile: () => [],
         facts: () => [],
         reading: () => 2,
       },

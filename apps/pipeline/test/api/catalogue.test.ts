@@ -49,7 +49,7 @@ describe('the tables of a schema', () => {
     await owner.get('/tables?pageSize=201').expect(400)
   })
 
-  it('report the column profile that the load measured', async () => {
+  it('report the statistics of the columns from the profile of the load', async () => {
     const table = 'measured'
     const at = { schemaName: place.schemaName, table }
     await fill(service, client, at, { types: { on: 'DATE', n: 'INTEGER' }, rows: [] })
@@ -57,17 +57,33 @@ describe('the tables of a schema', () => {
     const shape = columns({ n: 'INTEGER', on: 'DATE', at: 'TIMESTAMPTZ', r: 'DECIMAL(10,2)', t: 'TEXT' })
     const target = { schema: place.schemaName, table: 'profiled', columns: shape, run: randomUUID(), attempt: 1 }
     await using load = await warehouse.loader.stage(target, AbortSignal.timeout(10_000))
-    const profile = [
+    const statistics = [
       { column: 'n', nulls: 1, distinct: 7, min: '-3', max: '12' },
-      { column: 'on', nulls: 0, min: '1970-01-02', max: '2020-02-29' },
-      { column: 'at', nulls: 0, min: '1970-01-01 00:00:00.25+00', max: '12020-01-01 00:00:00+00' },
-      { column: 'r', nulls: 0, min: 'NaN', max: '1.50' },
+      { column: 'on', nulls: 0, distinct: 3, min: '1970-01-02', max: '2020-02-29' },
+      { column: 'at', nulls: 0, distinct: 3, min: '1970-01-01 00:00:00.25+00', max: '12020-01-01 00:00:00+00' },
+      { column: 'r', nulls: 0, distinct: 3, min: 'NaN', max: '1.50' },
       { column: 't', nulls: 5, distinct: 2, min: 'a', max: 'z' },
     ]
-    await load.write(
-      { format: 'copy-binary', rows: async function* () {}, profile: () => profile },
-      AbortSignal.timeout(10_000),
-    )
+    const { id } = await service.stack.db
+      .insertInto('table_profiles')
+      .columns(['schema_id', 'table_name', 'run', 'rows', 'statistics', 'columns'])
+      .expression((eb) =>
+        eb
+          .selectFrom('schemas')
+          .where('uid', '=', place.schema)
+          .select(({ val, cast }) => [
+            'id',
+            val('profiled').as('table_name'),
+            cast<string>(val(target.run), 'uuid').as('run'),
+            cast<number>(val(0), 'bigint').as('rows'),
+            cast<unknown>(val(JSON.stringify(statistics)), 'json').as('statistics'),
+            cast<unknown>(val('[]'), 'json').as('columns'),
+          ]),
+      )
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await load.write({ format: 'copy-binary', rows: async function* () {} }, AbortSignal.timeout(10_000))
+    load.profile = id
     await warehouse.loader.publish([load], async () => true, AbortSignal.timeout(10_000))
     const all = await person('ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
     const { body } = await all.get(`/schemas/${place.schema}/tables/profiled/columns`).expect(200)

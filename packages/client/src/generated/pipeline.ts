@@ -65,6 +65,8 @@ export const catalogue = {
   tableLineage: { method: 'get', path: '/schemas/:uid/tables/:name/lineage' } as Operation<'/schemas/:uid/tables/:name/lineage', undefined, undefined, Lineage, undefined>,
   /** Read the rows of a table or view of a schema. Also returns the rows of tables that neither a data pipeline nor a view of Sluice created. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   tableData: { method: 'get', path: '/schemas/:uid/tables/:name/data' } as Operation<'/schemas/:uid/tables/:name/data', DataQuery, undefined, QueryResult, undefined>,
+  /** Read the profile of the loaded rows of a table. The profile has values of the rows, so it needs the same permission as the rows. A load measures it while it reads the rows. Tables have none if the schema does not measure profiles (`profileTables`), if SQL statements of the pipeline changed the rows, and before their first load. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  tableProfile: { method: 'get', path: '/schemas/:uid/tables/:name/profile' } as Operation<'/schemas/:uid/tables/:name/profile', undefined, undefined, TableProfile, undefined>,
   /** Read the rows that a current or failed run has loaded but not published. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   stagingTable: { method: 'get', path: '/data-pipelines/:uid/staging-table' } as Operation<'/data-pipelines/:uid/staging-table', undefined, undefined, Table, undefined>,
 }
@@ -164,6 +166,8 @@ export const dataPipelines = {
   table: { method: 'get', path: '/data-pipelines/:uid/table' } as Operation<'/data-pipelines/:uid/table', undefined, undefined, Table, undefined>,
   /** Read the loaded rows. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   data: { method: 'get', path: '/data-pipelines/:uid/data' } as Operation<'/data-pipelines/:uid/data', DataQuery, undefined, QueryResult, undefined>,
+  /** Read the profile of the loaded rows. The profile has values of the rows, so it needs the same permission as the rows. A load measures it while it reads the rows. Tables have none if the schema does not measure profiles (`profileTables`), if SQL statements of the pipeline changed the rows, and before their first load. Needs `ROLE_SEE_DATA_PIPELINE` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  profile: { method: 'get', path: '/data-pipelines/:uid/profile' } as Operation<'/data-pipelines/:uid/profile', undefined, undefined, TableProfile, undefined>,
 }
 
 export const destinations = {
@@ -847,6 +851,34 @@ export interface ColumnDescriptionBody {
   description: string
 }
 
+export interface ColumnProfile {
+  name: string
+  nullValues: number
+  distinctValues: number
+  /** Whether `distinctValues` is an estimate, usually within 7 %. It is exact for up to 64 distinct values. */
+  distinctIsEstimate: boolean
+  /** Texts are compared by their bytes, and cut to 64 bytes. JSONB has none. */
+  minValue?: string
+  /** The length of the whole value in bytes, if `minValue` is cut. */
+  minBytes?: number
+  /** As `minValue`. */
+  maxValue?: string
+  /** The length of the whole value in bytes, if `maxValue` is cut. */
+  maxBytes?: number
+  /** Characters of the shortest text. */
+  minLength?: number
+  /** Characters of the longest text. */
+  maxLength?: number
+  /** The number of rows with NaN or an infinite value. They are not in the histogram. */
+  notFinite?: number
+  /** The most frequent values first. Values that occur once in the sample are left out. JSONB has none. */
+  frequentValues?: FrequentValue[]
+  /** For numbers, dates and times. */
+  histogram?: Histogram
+  /** The number of random rows from which frequent values and histogram are estimated. Absent if both are exact. */
+  sampledRows?: number
+}
+
 export interface Configuration {
   schemas?: ConfiguredSchema[]
   variables?: ConfiguredVariable[]
@@ -1283,6 +1315,8 @@ export interface ConfiguredSchema {
   tags?: string[]
   permanent: boolean
   providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Whether loads measure a profile of each table of the schema. false deletes the profiles of its tables at once. Default: as before; true for a new schema. */
+  profileTables?: boolean
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
   /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
@@ -1297,6 +1331,8 @@ export interface ConfiguredSchemaBody {
   tags?: string[]
   permanent: boolean
   providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Whether loads measure a profile of each table of the schema. false deletes the profiles of its tables at once. Default: as before; true for a new schema. */
+  profileTables?: boolean
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
@@ -2411,6 +2447,17 @@ export interface ForeignKey {
   referencedColumn: string
 }
 
+export interface FrequentValue {
+  /** Cut to 64 bytes. */
+  value: string
+  /** The length of the whole value in bytes, if `value` is cut. */
+  bytes?: number
+  /** The number of rows with the value: exact, or an estimate if `atLeast` is present. */
+  rows: number
+  /** How many rows of the sample have the value. */
+  atLeast?: number
+}
+
 export interface FunctionPipeline extends DataPipelineFields {
   type: "FUNCTION"
   functionSource: FunctionPlace
@@ -2518,6 +2565,14 @@ export interface Header {
   valueType: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
   hidden: boolean
   meta: boolean
+}
+
+/** For numbers, dates and times. */
+export interface Histogram {
+  /** The bounds of buckets of equal width. A bucket has the values from its first bound to the next one, without the latter; the last bucket has both. */
+  bounds: string[]
+  /** The number of rows in each bucket. Their sum is the number of rows with a finite value. */
+  rows: number[]
 }
 
 export interface ImportOptions {
@@ -3268,6 +3323,8 @@ export interface ReferencedSchema {
   tags?: string[]
   permanent?: boolean
   providerSchema?: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Whether loads measure a profile of each table of the schema. false deletes the profiles of its tables at once. */
+  profileTables?: boolean
   access?: Access
   statistics?: {
     dataPipelines: number
@@ -3552,6 +3609,8 @@ export interface Schema {
   tags?: string[]
   permanent: boolean
   providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Whether loads measure a profile of each table of the schema. false deletes the profiles of its tables at once. */
+  profileTables: boolean
   access: Access
   statistics: {
     dataPipelines: number
@@ -3569,6 +3628,8 @@ export interface SchemaBody {
   tags?: string[]
   permanent: boolean
   providerSchema: "WAREHOUSE_A" | "SQL_DATABASE_D" | "WAREHOUSE_B" | "WAREHOUSE_C" | "SQL_DATABASE_A" | "NA"
+  /** Whether loads measure a profile of each table of the schema. false deletes the profiles of its tables at once. Default: as before; true for a new schema. */
+  profileTables?: boolean
   access?: AccessPart
 }
 
@@ -4294,6 +4355,19 @@ export interface TableListQuery {
 export interface TableMetadata {
   schema?: string
   name: string
+}
+
+export interface TableProfile {
+  schema: string
+  name: string
+  /** TABLE: the profile describes all rows of the table. LOAD: the last load was incremental, and the profile describes the rows that it merged into the table. */
+  scope: "TABLE" | "LOAD"
+  /** The number of rows that were measured. */
+  rows: number
+  measured: string
+  /** The run that loaded the rows. */
+  taskId: string
+  columns: ColumnProfile[]
 }
 
 export interface TableSummary {

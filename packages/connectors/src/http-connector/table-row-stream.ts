@@ -114,7 +114,7 @@ function renameContent(
   columns: readonly Column[],
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
-  const { profile, facts } = content
+  const { facts } = content
   const withColumnNames = <T>(items: readonly T[]) =>
     items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
@@ -127,7 +127,6 @@ function renameContent(
       }
     },
     ...(facts && { facts: () => withColumnNames(facts()) }),
-    ...(profile && { profile: () => withColumnNames(profile()) }),
   }
 }
 

@@ -28,14 +28,21 @@ const schemaFields = {
   providerSchema: Type.Enum([...providerSchemas]),
 }
 
+const profileTablesNote =
+  'Whether loads measure a profile of each table of the schema. false deletes the profiles of its tables at once.'
+
 export const SchemaBody = defineContract(
   'SchemaBody',
-  defineRequestBody({ ...schemaFields, access: Type.Optional(AccessPart) }, [
-    'client',
-    'statistics',
-    'displayDescription',
-    'tagString',
-  ]),
+  defineRequestBody(
+    {
+      ...schemaFields,
+      profileTables: Type.Optional(
+        Type.Boolean({ description: `${profileTablesNote} Default: as before; true for a new schema.` }),
+      ),
+      access: Type.Optional(AccessPart),
+    },
+    ['client', 'statistics', 'displayDescription', 'tagString'],
+  ),
 )
 export type SchemaBody = TypeOf<typeof SchemaBody>
 
@@ -49,6 +56,7 @@ export const Schema = defineContract(
       client: SingleLineText,
       ...schemaFields,
       schemaName: SingleLineText,
+      profileTables: Type.Boolean({ description: profileTablesNote }),
       access: ObjectAccess,
       statistics: Type.Object({ dataPipelines: NonNegativeInteger, views: NonNegativeInteger }, noUnknownFields),
       displayDescription: Type.Optional(LongText),

@@ -1,4 +1,3 @@
-import type { ColumnProfile } from '../delimited/column-profile.ts'
 import type { DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, RememberedDialect } from '../delimited/dialect/delimited-options.ts'
 import {
@@ -44,7 +43,6 @@ export type FileReading = Pick<RememberedDialect, 'delimiter' | 'quote' | 'escap
 
 export interface CsvResult {
   columns: readonly InferredColumn[]
-  profiles: ColumnProfile[]
   /** Sentences about the values that made a column TEXT. */
   oddValues: string[]
 }
@@ -78,7 +76,7 @@ export async function readCsvFile(
     }
     port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
     const oddValues = reportOddValues ? reader.findOddValues().map(describeOddValue) : []
-    return { columns: reader.columns, profiles: outcome.profiles, oddValues }
+    return { columns: reader.columns, oddValues }
   }
 }
 

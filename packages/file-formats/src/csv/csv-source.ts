@@ -74,7 +74,6 @@ export async function* readCsv(
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
     size: opened.size,
-    profile: () => rows.profile(columns),
     facts: () => rows.facts(columns),
     ...(!written && { reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }) }),
   }
@@ -89,7 +88,7 @@ class CsvRows {
   readonly #opened: OpenedFile
   readonly #report: ReadReporter
   #hasStarted = false
-  #result: CsvResult = { columns: [], profiles: [], oddValues: [] }
+  #result: CsvResult = { columns: [], oddValues: [] }
 
   constructor(thread: CsvThread, opened: OpenedFile, report: ReadReporter) {
     this.#thread = thread
@@ -116,10 +115,6 @@ class CsvRows {
         ...(dayFirst !== undefined && { dayFirst }),
       }
     })
-  }
-
-  profile(columns: readonly Column[]) {
-    return this.#result.profiles.map((profile, index) => ({ column: columns[index]!.name, ...profile }))
   }
 }
 

@@ -1,4 +1,3 @@
-import { type ColumnProfile, readProfiles, startProfiles } from './column-profile.ts'
 import {
   closeColumn,
   configureScanner,
@@ -30,7 +29,7 @@ export interface InferredColumn extends ColumnType {
 export type ProgressListener = (bytes: number, rows: number) => void
 
 /** The result of a pass: all rows were encoded, or the inferred types were too narrow and `widened` has types that fit all rows. */
-export type EncodingOutcome = { rows: number; profiles: ColumnProfile[] } | { widened: InferredColumn[] }
+export type EncodingOutcome = { rows: number } | { widened: InferredColumn[] }
 
 /**
  * Reads one file as tuples of PostgreSQL's binary COPY. Types are inferred from samples, so they may differ from the types that all
@@ -84,7 +83,6 @@ export class DelimitedReader {
       setColumn(wasm, index, column, stored[index]!, this.#given[index] === undefined)
     }
     wasm.run.openColumns(columns.length)
-    startProfiles(wasm, stored)
     const pass = new RecordPass(
       wasm,
       rows,
@@ -101,7 +99,7 @@ export class DelimitedReader {
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = seen
-      return { rows: pass.rows, profiles: readProfiles(wasm, stored, pass.rows - pass.rejectedRows) }
+      return { rows: pass.rows }
     }
     this.columns = seen
     return { widened: seen }

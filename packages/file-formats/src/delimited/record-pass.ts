@@ -75,7 +75,6 @@ export class RecordPass {
   #batch(): TupleBatch {
     const { run, bytes } = this.#wasm
     const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
-    run.profile(run.OUT.value, run.outEnd.value)
     const rejected = this.#rejected
     this.rejectedRows += rejected.length
     run.emptyOut()

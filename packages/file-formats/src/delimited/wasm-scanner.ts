@@ -29,10 +29,6 @@ interface ScannerExports {
   FIELD_BYTES: WasmGlobal
   NULLS: WasmGlobal
   NULLS_BYTES: WasmGlobal
-  PROFILES: WasmGlobal
-  PROFILE_BYTES: WasmGlobal
-  REGISTERS: WasmGlobal
-  REGISTER_COUNT: WasmGlobal
   rows: WasmGlobal
   lines: WasmGlobal
   stoppedAt: WasmGlobal
@@ -50,9 +46,6 @@ interface ScannerExports {
   take(bytes: number, use: number): number
   hasRoom(bytes: number): number
   emptyOut(): void
-  forgetProfiles(columns: number): void
-  setProfile(column: number, kind: number): void
-  profile(from: number, to: number): void
 }
 
 /** Node provides `WebAssembly`, but its types do not declare it. */

@@ -16,7 +16,6 @@ import {
 import type { JobPort } from '../reader-thread-protocol.ts'
 import type { ParquetFile } from './footer.ts'
 import type { ParquetLimits } from './limits.ts'
-import { ColumnMeasure, type MeasuredColumn } from './column-statistics.ts'
 import { FileProblem } from './file-problems.ts'
 import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
@@ -24,7 +23,6 @@ import { isFlat, type ParquetColumn } from './schema.ts'
 export interface ParquetResult {
   /** The columns in which digits finer than a microsecond were cut off, with the number of values. */
   cuts: { label: string; values: number }[]
-  measured: MeasuredColumn[]
 }
 
 /** Reads all rows and sends them as tuples. */
@@ -54,14 +52,12 @@ export async function encodeRows(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
     { open: (atLeast) => pool.open(atLeast), close },
   )
-  const measures = kinds.map((kind) => new ColumnMeasure(kind))
   let rows = 0
   for (const batch of groups.batches()) {
     rows += batch.rows
     addFaultsOfLongRows(batch)
     const rejected: RejectedRow[] = []
     for (const [from, to] of listValidRanges(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
-      for (const [column, vector] of batch.vectors.entries()) measures[column]!.observe(vector, from, to)
       for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
     if (rejected.length > 0) await pool.reject(rejected)
@@ -70,10 +66,7 @@ export async function encodeRows(
   encoder.flush()
   port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rows }, true)
   const cuts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
-  return {
-    cuts: cuts.filter(({ values }) => values > 0),
-    measured: measures.map((measure) => measure.result()),
-  }
+  return { cuts: cuts.filter(({ values }) => values > 0) }
 }
 
 /** Adds a fault for each row that is too long or has a value that is too long. */

@@ -1,7 +1,6 @@
 import {
   formatCount,
   describeColumns,
-  type ColumnProfile,
   type RowStream,
   type ReadReporter,
   type DataSource,
@@ -11,7 +10,6 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import { type ParquetLimits, defaultLimits } from './limits.ts'
-import type { MeasuredColumn } from './column-statistics.ts'
 import type { ParquetResult } from './encode-rows.ts'
 import type { HexColumn, InspectedFile, ParquetJob } from './parquet-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
@@ -46,7 +44,6 @@ export async function* readParquet(
   const { opened } = first
   report.log('INFO', 'LOW', describeFile(opened, fileName))
   const { columns, size } = opened
-  let measured: MeasuredColumn[] = []
   let hasStarted = false
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (hasStarted) await report.startOver()
@@ -61,12 +58,10 @@ export async function* readParquet(
       )
       throw new TypesWidened(columns)
     }
-    measured = outcome.result.measured
     for (const { label, values } of outcome.result.cuts)
       report.log('WARN', 'MEDIUM', `${values} times in column "${label}" of ${fileName} were cut to microseconds.`)
   }
-  const profile = (): ColumnProfile[] => measured.map((each, index) => ({ column: columns[index]!.name, ...each }))
-  yield { table: '', columns, content: { format: 'copy-binary', rows, size, profile } }
+  yield { table: '', columns, content: { format: 'copy-binary', rows, size } }
 }
 
 function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFile, fileName: string): string {

@@ -1,5 +1,5 @@
 import type { FeedMemory } from '../shape/remembered-feed.ts'
-import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
+import type { ProfileReference, Publication, PublishedTable, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { executeStatement, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, formatLiteral, quoteIdentifier } from './names.ts'
@@ -15,7 +15,8 @@ export interface LedgerEntry {
   /** The number of rows in the whole table after the publication. */
   tableRows: number
   cursor?: unknown
-  profile?: ColumnProfile[] | undefined
+  /** Older versions stored other data here. */
+  profile?: ProfileReference
   feed?: FeedMemory
 }
 

@@ -1,4 +1,5 @@
-import { toColumnStatistics, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
+import type { TablePlace, WarehouseColumn, WarehouseTable } from '../catalog.ts'
+import { parseProfileReference } from '../load-target.ts'
 import { historyOf } from '../shape/remembered-feed.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
@@ -150,21 +151,28 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   ...(primaryKey && { sortKey: true }),
 })
 
-/** Describes the table. The row count comes from the server, the column statistics from the load. */
+/** Describes the table. The row count comes from the server. */
 export async function describeTable(
   access: ClientAccess,
   schema: string,
   shape: ClickHouseShape,
 ): Promise<WarehouseTable> {
   const entry = await findLedgerEntry(access, shape.mark?.load)
-  const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
+  const profile = parseProfileReference(entry?.profile)
   const history = historyOf(entry?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...toColumnStatistics(profiles.get(column.name)),
   }))
-  return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
+  return {
+    schema,
+    name: shape.name,
+    columns,
+    rowCount: shape.rows,
+    size: shape.bytes,
+    foreignKeys: [],
+    ...(profile && { profile }),
+  }
 }
 
 export async function listSchemas({ key, service }: ClientAccess): Promise<string[]> {

@@ -1,12 +1,7 @@
-import {
-  type Catalog,
-  type ColumnNameMatch,
-  toColumnStatistics,
-  type StagingTable,
-  type TablePlace,
-} from '../catalog.ts'
+import { type Catalog, type ColumnNameMatch, type StagingTable, type TablePlace } from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import { parseProfileReference } from '../load-target.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'
 import { type LastEntry, findLastEntry } from './publication/ledger.ts'
 import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
@@ -89,16 +84,15 @@ export async function findTable(client: ClientBase, schema: string, name: string
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined
   const last = await findLastEntry(client, shape.partition)
-  const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
   const history = historyOf(last?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...toColumnStatistics(profiles.get(column.name)),
   }))
   const foreignKeys = await foreignKeysOf(client, shape.oid)
   const rowCount = last?.tableRows ?? shape.estimatedRows
-  return { schema, name, columns, rowCount, size: shape.size, foreignKeys }
+  const profile = parseProfileReference(last?.profile)
+  return { schema, name, columns, rowCount, size: shape.size, foreignKeys, ...(profile && { profile }) }
 }
 
 export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {

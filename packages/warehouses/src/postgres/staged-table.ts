@@ -2,7 +2,6 @@ import { checkColumns } from '../sql-text/check-identifier.ts'
 import { escapeIdentifier } from 'pg'
 import {
   type ColumnFacts,
-  type ColumnProfile,
   LeaseLost,
   type RowContent,
   type LoadTarget,
@@ -33,8 +32,7 @@ export class PostgresStagedTable implements StagedTable {
   older: OlderSnapshots[] = []
   /** True once a transformation has changed the staged rows. */
   transformed = false
-  /** The column profile that the source measured, as long as it is valid. */
-  profile: ColumnProfile[] | undefined
+  profile: string | undefined
   /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
   /** The load of the records that these rows are parts of, if the run has one. */
@@ -87,8 +85,6 @@ export class PostgresStagedTable implements StagedTable {
     await assertFree?.()
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnored(signal)
-    const fed = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = { ...written, sourceRows: written.rows }

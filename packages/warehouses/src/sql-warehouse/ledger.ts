@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { FeedMemory } from '../shape/remembered-feed.ts'
-import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
+import type { ProfileReference, Publication, PublishedTable } from '../warehouse.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'
 
@@ -39,7 +39,8 @@ export interface RelationMark {
   feed?: FeedMemory
   rows?: number
   cursor?: unknown
-  profile?: ColumnProfile[]
+  /** Older versions stored other data here. */
+  profile?: ProfileReference
   view?: ViewMark
 }
 

@@ -1,5 +1,6 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
-import { toColumnStatistics, type TablePlace } from '../catalog.ts'
+import type { TablePlace } from '../catalog.ts'
+import { parseProfileReference } from '../load-target.ts'
 import { historyOf } from '../shape/remembered-feed.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
@@ -115,23 +116,21 @@ export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): Ware
 /** Maps a table to its substitute, by `placeKey`. */
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>
 
-/** Returns the table. The load counted the rows and measured the columns. */
+/** Returns the table. The load counted the rows. */
 export async function describeTable(
   dialect: SqlDialect,
   session: SqlSession,
   shape: TableShape,
 ): Promise<WarehouseTable> {
-  const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
+  const profile = parseProfileReference(shape.mark?.profile)
   return {
     schema: shape.schema,
     name: shape.name,
-    columns: shape.columns.map((column) => ({
-      ...describeColumn(dialect, column),
-      ...toColumnStatistics(profiles.get(column.name)),
-    })),
+    columns: shape.columns.map((column) => describeColumn(dialect, column)),
     rowCount: shape.mark?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
     foreignKeys: [],
+    ...(profile && { profile }),
   }
 }
 

@@ -9,6 +9,7 @@ import {
   readDescriptions,
   storeDescriptions,
 } from '../../table-descriptions/stored-descriptions.ts'
+import { readColumnStatistics, withoutValues } from '../../table-profiles/stored-profiles.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { presentTable, tableLabelsOf, withDescriptions } from '../table-responses.ts'
 
@@ -52,8 +53,13 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
     })
     request.audit(owner?.uid ?? schema.uid, { ...place, before: changed(before), after: changed(after) })
   })
-  const descriptionsOf = await readDescriptions(input.db, caller.client, [place])
-  return presentTable(table, withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(place)))
+  const [descriptionsOf, statisticsOf] = await Promise.all([
+    readDescriptions(input.db, caller.client, [place]),
+    readColumnStatistics(input.db, caller.client, [table]),
+  ])
+  const labels = withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(place))
+  // The right to describe a table is not the right to read its rows.
+  return presentTable(table, { ...labels, columnStatistics: withoutValues(statisticsOf(table)) })
 }
 
 interface DescribedSchema {

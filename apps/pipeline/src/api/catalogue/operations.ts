@@ -8,15 +8,19 @@ import {
   type QueryResult,
   type Table,
   type TableListQuery,
+  type TableProfile,
 } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
+import type { WarehouseTable } from '@sluice/warehouses/warehouse'
 import { pageHeaders } from '@sluice/records'
 import { findOwners, readLineage } from '../objects/read-lineage.ts'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
 import { answerRows } from '../read-table-page.ts'
-import { presentTable, withDescriptions } from '../table-responses.ts'
+import { readTableProfile } from '../../table-profiles/read-table-profile.ts'
+import { presentTable, type TableLabels, withDescriptions } from '../table-responses.ts'
+import { readColumnStatistics, withoutValues } from '../../table-profiles/stored-profiles.ts'
 import { readDescriptions } from '../../table-descriptions/stored-descriptions.ts'
 import { describeTable } from './describe-table.ts'
 import { listCatalogueSchemas, listVisibleTables, type VisibleTable } from './visible-tables.ts'
@@ -38,15 +42,29 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   const matching = visible.filter(({ name }) => name.includes(part.toLowerCase()))
   const places = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
-  const [found, descriptionsOf] = await Promise.all([
-    places.length === 0 ? [] : warehouse!.catalog.findTables(places),
-    readDescriptions(db, caller.client, places),
-  ])
-  const tables = found.map((table) => {
-    const labels = places.find(({ schema, name }) => schema === table.schema && name === table.name)
-    return presentTable(table, withDescriptions(labels, descriptionsOf(table)))
-  })
+  const found = places.length === 0 ? [] : await warehouse!.catalog.findTables(places)
+  const labelsOf = await readLabels(db, caller.client, places, found)
+  const tables = found.map((table) => presentTable(table, labelsOf(table)))
   return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
+}
+
+/** Reads the labels of tables, with descriptions and statistics. Values of rows are left out if the caller may not read the rows. */
+async function readLabels(
+  db: PipelineContext['db'],
+  client: string,
+  places: readonly VisibleTable[],
+  tables: readonly WarehouseTable[],
+): Promise<(table: WarehouseTable) => TableLabels> {
+  const [descriptionsOf, statisticsOf] = await Promise.all([
+    readDescriptions(db, client, places),
+    readColumnStatistics(db, client, tables),
+  ])
+  return (table) => {
+    const place = places.find(({ schema, name }) => schema === table.schema && name === table.name)
+    const statistics = statisticsOf(table)
+    const columnStatistics = place?.mayReadRows ? statistics : withoutValues(statistics)
+    return { ...withDescriptions(place, descriptionsOf(table)), columnStatistics }
+  }
 }
 
 type NamesRequest = OperationInput<PipelineContext, '/catalogue/names', CatalogueNamesQuery, undefined>
@@ -127,8 +145,8 @@ async function requireCatalogueTable(
   const warehouse = place && (await warehouses.find(caller.client))
   const [table] = (await warehouse?.catalog.findTables([place!])) ?? []
   if (!place || !warehouse || !table) throw problems.notFound('table')
-  const descriptionsOf = await readDescriptions(db, caller.client, [place])
-  return { place, labels: withDescriptions(place, descriptionsOf(place)), warehouse, table }
+  const labelsOf = await readLabels(db, caller.client, [place], [table])
+  return { place, labels: labelsOf(table), warehouse, table }
 }
 
 const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>
@@ -136,6 +154,13 @@ const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileD
     const { labels, warehouse, table } = await requireCatalogueTable(input)
     return { labels, warehouse, table, object: null }
   })
+
+async function readCatalogueProfile(
+  input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/profile', undefined, undefined>,
+): Promise<TableProfile> {
+  const { table } = await requireCatalogueTable(input)
+  return readTableProfile(input.db, input.caller.client, table)
+}
 
 /** Reads the lineage of a table or view. It reads the pipeline or view that creates it. */
 async function readTableLineage(
@@ -160,5 +185,6 @@ export const catalogueOperations = {
   columns: definePipelineOperation(signatures.columns, readTableColumns),
   tableLineage: definePipelineOperation(signatures.tableLineage, readTableLineage),
   tableData: definePipelineOperation(signatures.tableData, readTableRows),
+  tableProfile: definePipelineOperation(signatures.tableProfile, readCatalogueProfile),
   stagingTable: definePipelineOperation(signatures.stagingTable, readStagingTable),
 }

@@ -8,8 +8,8 @@ import type { TableLabels } from '../table-responses.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
-/** The place of a table or view in the warehouse, and its labels. */
-export type VisibleTable = TablePlace & TableLabels
+/** The place of a table or view in the warehouse, its labels, and whether the caller may read its rows. */
+export type VisibleTable = TablePlace & TableLabels & { mayReadRows: boolean }
 
 interface CatalogueSchema {
   id: number
@@ -55,7 +55,9 @@ export async function listVisibleTables(
     const key = tableKey(place)
     const owner = owners.get(key) ?? findMainTableOwner(place, owners)
     if (toDrop.has(key) || !(owner ? owner.shown : all)) return []
-    return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined }]
+    // The rows of a further table need the permission to read all loaded data.
+    const mayReadRows = all || owners.has(key)
+    return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
   })
 }
 

@@ -1,7 +1,8 @@
-import { type DataQuery, pipelineOperations, type QueryResult, type Table } from '@sluice/contracts'
+import { type DataQuery, pipelineOperations, type QueryResult, type Table, type TableProfile } from '@sluice/contracts'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
 import { describedLabels, presentTable, tableLabelsOf } from '../table-responses.ts'
+import { readTableProfile } from '../../table-profiles/read-table-profile.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, loadedPipelines } from './records.ts'
@@ -11,6 +12,12 @@ type LoadedTableRequest<Query> = OperationInput<PipelineContext, '/data-pipeline
 export async function readLoadedTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { pipeline, table } = await requireLoadedTable(input)
   return presentTable(table, await describedLabels(input.db, pipeline, table))
+}
+
+/** Reads the profile of the loaded rows. */
+export async function readLoadedProfile(input: LoadedTableRequest<undefined>): Promise<TableProfile> {
+  const { pipeline, table } = await requireLoadedTable(input)
+  return readTableProfile(input.db, pipeline.client, table)
 }
 
 /** Reads a page of the loaded rows, in the order in which they were loaded, or all of them as a file. */

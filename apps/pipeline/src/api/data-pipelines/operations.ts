@@ -21,7 +21,13 @@ import { runOperations } from '../runs/operations.ts'
 import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { followLogs } from './follow-logs.ts'
-import { findLoadedTable, findStagingTableOf, readLoadedRows, readLoadedTable } from './loaded-table.ts'
+import {
+  findLoadedTable,
+  findStagingTableOf,
+  readLoadedProfile,
+  readLoadedRows,
+  readLoadedTable,
+} from './loaded-table.ts'
 import { lookUp, lookUpSaved } from './source-lookup.ts'
 import { previewFile, previewSource } from './preview.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
@@ -171,4 +177,5 @@ export const dataPipelineOperations = {
   followLogs: definePipelineOperation(signatures.followLogs, followLogs),
   table: definePipelineOperation(signatures.table, readLoadedTable),
   data: definePipelineOperation(signatures.data, readLoadedRows),
+  profile: definePipelineOperation(signatures.profile, readLoadedProfile),
 }

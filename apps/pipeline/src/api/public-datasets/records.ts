@@ -9,7 +9,7 @@ import { recordedProperties, tagsColumn } from '../record-fields.ts'
 import { type LastRuns, runStatusesOf } from '../runs/run-responses.ts'
 import { listRejectedRows } from '../../runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/public-dataset-owner.ts'
-import { presentTable, tableLabelsOf } from '../table-responses.ts'
+import { describedLabels, presentTable } from '../table-responses.ts'
 import { presentRejectedRow } from '../runs/rejected-rows-operation.ts'
 
 export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: string[] }>
@@ -106,7 +106,8 @@ export async function answerDataset(
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
   const found = await findDatasetTable(context, row)
-  const table = found && presentTable(found.table, tableLabelsOf(row))
+  const labels = found && (await describedLabels(context.db, { ...row, client: catalogueClient }, found.table))
+  const table = found && presentTable(found.table, labels)
   const status = await withRejectedRows(body.status, row, context)
   return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
 }

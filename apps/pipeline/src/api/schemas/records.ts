@@ -26,6 +26,7 @@ export const schemaRecords = createRecordRepository<SchemaRow, Schema, RequestCo
     providerSchema: { type: 'enum', column: 'r.provider_schema', values: providerSchemas },
     tags: { type: 'strings', column: tagsColumn },
     permanent: { type: 'boolean', column: 'r.permanent' },
+    profileTables: { type: 'boolean', column: 'r.profile_tables' },
   },
   matches: (like) => sql`(r.name ilike ${like} or r.schema_name ilike ${like})`,
   scope: visibleTo,
@@ -70,6 +71,7 @@ async function presentUncounted(rows: SchemaRow[], { identity, request }: Reques
     schemaName: row.schema_name,
     permanent: row.permanent,
     providerSchema: row.provider_schema as Schema['providerSchema'],
+    profileTables: row.profile_tables,
     access: accessOf(row),
   }))
 }

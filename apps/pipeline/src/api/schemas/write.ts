@@ -9,6 +9,7 @@ import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-k
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
+import { deleteProfilesOfSchema } from '../../table-profiles/stored-profiles.ts'
 import { detachReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
@@ -55,6 +56,9 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
         '/providerSchema',
         `The provider ${current.provider_schema} cannot be changed, because data pipelines, views or warehouse readers use this schema. Create another schema, and move the pipelines there.`,
       )
+    const profileTables = body.profileTables ?? current?.profile_tables ?? true
+    // `current` is locked, so a load in progress stores no profile afterwards.
+    if (current && !profileTables) await deleteProfilesOfSchema(trx, current.id)
     return {
       ...(current ? {} : { client: caller.client, schema_name: schemaName }),
       name: body.name,
@@ -63,6 +67,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
       tags: JSON.stringify(body.tags ?? []),
       permanent: body.permanent,
       provider_schema: body.providerSchema,
+      profile_tables: profileTables,
       ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { runsToKeep } from '../../runs/runs-to-keep.ts'
 import { deleteStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
+import { deleteUnpublishedProfiles } from '../../table-profiles/stored-profiles.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
@@ -28,6 +29,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
       })
       if (isFullSweep) sweptAll = Date.now()
       await deleteStagedLoadsOfEndedRuns(db)
+      await deleteUnpublishedProfiles(db)
       return dropped
     },
   }

@@ -62,7 +62,7 @@ const described = ({ table, columns, partOf }: RowStream) => ({
   key: columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
 })
 
-/** Tuples begin with the number of their columns; here they are counted by the profile instead. */
+/** Returns the bytes of all tuples. */
 async function rowsOf({ content, columns }: RowStream): Promise<number> {
   let known = columns
   for (;;) {

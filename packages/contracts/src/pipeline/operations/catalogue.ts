@@ -4,6 +4,7 @@ import { CatalogueNames, CatalogueNamesQuery, TableDescriptionsBody, TableListQu
 import { Lineage } from '../lineage.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 import { Column, DataQuery, QueryResult, Table } from '../table.ts'
+import { TableProfile, tableProfileNote } from '../table-profile.ts'
 import { exportFileTypes } from '../export-format.ts'
 
 const catalogueReaderRoles = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
@@ -110,6 +111,15 @@ export const catalogueSignatures = {
     query: DataQuery,
     fileTypes: exportFileTypes,
     response: QueryResult,
+  }),
+  tableProfile: defineSignature({
+    id: 'schemas.tableProfile',
+    summary: 'Read the profile of the loaded rows of a table',
+    description: tableProfileNote,
+    method: 'get',
+    path: '/schemas/:uid/tables/:name/profile',
+    guard: ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE'],
+    response: TableProfile,
   }),
   stagingTable: defineSignature({
     id: 'dataPipelines.stagingTable',

@@ -14,6 +14,7 @@ import { rejectedRowsSignature, runSignatures } from '../run-operation-signature
 import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
+import { TableProfile, tableProfileNote } from '../table-profile.ts'
 
 const pipelineResource = {
   noun: 'data pipeline',
@@ -179,5 +180,14 @@ export const dataPipelineSignatures = {
     query: DataQuery,
     fileTypes: exportFileTypes,
     response: QueryResult,
+  }),
+  profile: defineSignature({
+    id: 'dataPipelines.profile',
+    summary: 'Read the profile of the loaded rows',
+    description: tableProfileNote,
+    method: 'get',
+    path: '/data-pipelines/:uid/profile',
+    guard: seeData,
+    response: TableProfile,
   }),
 }

@@ -54,12 +54,6 @@ describe('a CSV file whose sampled types are too narrow', () => {
       heard.push('told')
       const chunks = await Array.fromAsync(chunksOf({ ...feed, columns }))
       expect(chunks.length).toBeGreaterThan(10)
-      if (feed.content.format !== 'copy-binary') throw new Error('not binary')
-      expect(feed.content.profile!()).toMatchObject([
-        { column: 'n', nulls: 0, min: '0.00', max: '70000.25' },
-        { column: 'day', nulls: 0, max: '2024-01-31 10:00:00' },
-        { column: 't', nulls: 1, maxLength: 1 },
-      ])
     }
     expect(heard.slice(heard.indexOf('told'))).toEqual(['told', 'anew', expect.stringMatching(/^rejected 50\d$/)])
   })

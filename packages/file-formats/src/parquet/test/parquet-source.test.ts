@@ -2,7 +2,6 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { ChunkPool } from '../../reader-thread-protocol.ts'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
-import { allTypes, withNulls } from './all-types.ts'
 import { written } from './write-parquet-files.ts'
 import { inputFolder, readWhole } from './read-whole.ts'
 
@@ -26,37 +25,13 @@ const feedOf = async (signal: AbortSignal, limits = {}) => {
 }
 
 describe('the Parquet source', () => {
-  it('reads all rows, and reports the file, the progress and the column profiles', async () => {
-    const { rows, logs, progress, profile } = await readWhole(many)
+  it('reads all rows, and reports the file and the progress', async () => {
+    const { rows, logs, progress } = await readWhole(many)
     expect(rows).toEqual(numbers.map((number) => [number, `name ${number}`]))
     expect(logs).toEqual([
       'INFO LOW Read input.parquet as Parquet by hyparquet, 50000 rows in 50 row groups, SNAPPY, 2 columns: id INTEGER, name TEXT',
     ])
     expect(progress.at(-1)).toMatchObject({ rowsRead: 50_000, bytesRead: progress[0]!.bytesTotal })
-    expect(profile).toEqual([
-      { column: 'id', nulls: 0, min: '0', max: '49999' },
-      { column: 'name', nulls: 0, min: 'name 0', max: 'name 9999', maxLength: 10 },
-    ])
-  })
-
-  it('profiles columns of every type', async () => {
-    const { profile } = await readWhole(folder.write(written(withNulls(allTypes))), { batchRows: 1 })
-    const of = (name: string) => profile.find(({ column }) => column === name)
-    expect(of('big')).toEqual({ column: 'big', nulls: 1, min: '-9223372036854775808', max: '9223372036854775807' })
-    expect(of('huge')).toMatchObject({ min: '0', max: '18446744073709551615' })
-    expect(of('wide')).toMatchObject({ max: '9999999999999999999999999999.9999999999' })
-    expect(of('single')).toMatchObject({ min: '-0', max: 'NaN' })
-    expect(of('flag')).toMatchObject({ min: 'false', max: 'true' })
-    expect(of('day')).toMatchObject({ min: '0001-01-01', max: '9999-12-31' })
-    expect(of('at_micro')).toMatchObject({ min: '0001-01-01 00:00:00+00', max: '9999-12-31 23:59:59.999999+00' })
-    expect(of('long_text')).toEqual({
-      column: 'long_text',
-      nulls: 1,
-      min: 'x'.repeat(100),
-      max: 'é'.repeat(60),
-      maxLength: 5000,
-    })
-    expect(of('json')).toEqual({ column: 'json', nulls: 1 })
   })
 
   it('reads rows that are longer than the chunk size', async () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ColumnProfile, type Column, type RejectedRow, type StoredType, TypesWidened } from '@sluice/row-stream'
+import { type Column, type RejectedRow, type StoredType, TypesWidened } from '@sluice/row-stream'
 import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { type Cell, decodeTuples } from './tuples.ts'
@@ -12,7 +12,6 @@ export interface Whole {
   rejected: RejectedRow[]
   logs: string[]
   progress: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }[]
-  profile: ColumnProfile[]
   /** How often the reading began anew. */
   startedOver: number
 }
@@ -38,7 +37,7 @@ export async function readWhole(
   stored: Record<string, StoredType> = {},
   signal = new AbortController().signal,
 ): Promise<Whole> {
-  const whole: Whole = { columns: [], rows: [], rejected: [], logs: [], progress: [], profile: [], startedOver: 0 }
+  const whole: Whole = { columns: [], rows: [], rejected: [], logs: [], progress: [], startedOver: 0 }
   const report = {
     progress: (totals: Whole['progress'][number]) => whole.progress.push(totals),
     reject: (row: RejectedRow) => whole.rejected.push(row),
@@ -56,7 +55,6 @@ export async function readWhole(
       chunks,
       types.map(({ dataType }) => dataType),
     )
-    whole.profile = content.profile?.() ?? []
   }
   return whole
 }

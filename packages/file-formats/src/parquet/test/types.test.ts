@@ -38,9 +38,8 @@ describe('Parquet types', () => {
     'are read equally from %s files with dictionaries and many pages',
     async (codec) => {
       const columns = repeat(withNulls(allTypes), 50)
-      const { rows, profile } = await read(columns, { codec, pageSize: 300, rowGroupSize: 90 })
+      const { rows } = await read(columns, { codec, pageSize: 300, rowGroupSize: 90 })
       expect(rows).toEqual(rowsOf(columns))
-      expect(profile.map(({ nulls }) => nulls)).toEqual(Object.keys(columns).map(() => 50))
     },
   )
 

@@ -205,7 +205,7 @@ async function makeProposal(
     tableRows: rows,
     staged: merged?.uuid ?? staging.uuid,
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
-    ...(merged === undefined && !load.transformed && { profile: load.profile }),
+    ...(load.profile !== undefined && { profile: { id: load.profile, scope: merged ? 'LOAD' : 'TABLE' } }),
   }
   return {
     publication,

@@ -2,7 +2,6 @@ import { checkColumns } from '../../sql-text/check-identifier.ts'
 import { randomUUID } from 'node:crypto'
 import {
   type ColumnFacts,
-  type ColumnProfile,
   LeaseLost,
   type RowContent,
   type LoadTarget,
@@ -68,7 +67,7 @@ export class ClickHouseStagedTable implements StagedTable {
   transformed = false
   /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
-  profile: ColumnProfile[] | undefined
+  profile: string | undefined
   /** True once the publication may be decided. Recovery then needs the table, even if this process never learns the outcome. */
   decided = false
   readonly #access: ClientAccess
@@ -134,8 +133,6 @@ export class ClickHouseStagedTable implements StagedTable {
         { retryable: true },
       )
     await this.#dropIgnored()
-    const fedNames = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fedNames.has(column))
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = counted

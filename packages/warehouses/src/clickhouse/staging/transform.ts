@@ -105,7 +105,6 @@ async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTab
   load.mark = mark
   load.uuid = shape.uuid
   load.transformed = true
-  load.profile = undefined
 }
 
 const transformationFailed = (sentence: string, cause?: unknown) =>

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { tableParameters } from '../server/ledger-schema.ts'
 import type { FeedMemory } from '../../shape/remembered-feed.ts'
-import type { ColumnProfile, PublishedTable } from '../../warehouse.ts'
+import type { ProfileReference, PublishedTable } from '../../warehouse.ts'
 
 /** The newest ledger row of the partition that contains the table's rows. */
 export interface LastEntry {
@@ -12,7 +12,7 @@ export interface LastEntry {
   /** The bytes of the load that was published. */
   bytes: number
   cursor: unknown
-  profile: ColumnProfile[] | null
+  profile: unknown
   /** Null if an older version of Sluice published the rows. */
   feed: FeedMemory | null
 }
@@ -25,7 +25,7 @@ export interface LedgerEntry {
   mode: 'REPLACE' | 'MERGE' | 'RESTORE'
   tableRows: number
   cursor: unknown
-  profile: readonly ColumnProfile[] | undefined
+  profile: ProfileReference | undefined
   feed: FeedMemory
 }
 

@@ -195,7 +195,6 @@ function entryOf(
   options: PublishOptions,
 ): LedgerEntry {
   const mode = mergeModeOf(load, options)
-  // The profile measures only the load's rows, so it does not describe a table with merged rows.
   const hasOnlyLoadedRows = partition === load.stagingTable && !load.copiedRows
   return {
     run,
@@ -206,7 +205,7 @@ function entryOf(
     mode,
     tableRows,
     cursor: options.cursors?.[load.target.table],
-    profile: hasOnlyLoadedRows ? load.profile : undefined,
+    profile: load.profile === undefined ? undefined : { id: load.profile, scope: hasOnlyLoadedRows ? 'TABLE' : 'LOAD' },
   }
 }
 

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import { failpoint } from '@sluice/process'
 import {
   assertCurrentAttempt,
+  parseProfileReference,
   type Publication,
   type PublishedTable,
   type RestoreTarget,
@@ -147,7 +148,7 @@ async function planRestoredTable(
       mode: 'RESTORE',
       tableRows: rows,
       cursor: last?.cursor ?? undefined,
-      profile: last?.profile ?? undefined,
+      profile: parseProfileReference(last?.profile),
       feed,
     },
   }

@@ -3,7 +3,7 @@ import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 /** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
-const ledgerVersion = 6
+const ledgerVersion = 7
 
 /** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
@@ -49,11 +49,13 @@ export async function createLedger(client: Client, load: string, key: string): P
       -- Rows of the whole table after this publication; absent in rows of older versions, where it is "rows".
       add column if not exists table_rows bigint,
       add column if not exists cursor jsonb,
+      -- Names a profile of the rows; older versions stored values of the rows here.
       add column if not exists profile jsonb,
       -- What the source fed, for the next load; absent in rows of older versions.
       add column if not exists feed jsonb,
       -- Counted while the table is locked, so the highest is the last; times are taken before.
       add column if not exists entered bigint generated always as identity;
+    update sluice.ledger_table set profile = null where jsonb_typeof(profile) = 'array';
     create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
     create index if not exists ledger_table_name_ix on sluice.ledger_table (schema_name, table_name);
     -- What the last publication of a run replaced, all its tables or none. Without a partition there was no table before.

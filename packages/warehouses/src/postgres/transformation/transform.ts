@@ -48,7 +48,7 @@ export async function runTransformation(
     const older = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: counted[index]!, frozen: false }
-      Object.assign(load, { transformed: true, profile: undefined, older: [older] })
+      Object.assign(load, { transformed: true, older: [older] })
     }
   } catch (error) {
     borrowed[Symbol.dispose]()

@@ -91,7 +91,7 @@ export async function planPublishedState(
       feed,
       rows: merged?.rows ?? rows,
       ...(cursors[table] !== undefined && { cursor: cursors[table] }),
-      ...(!merged && !load.transformed && load.profile && { profile: load.profile }),
+      ...(load.profile !== undefined && { profile: { id: load.profile, scope: merged ? 'LOAD' : 'TABLE' } }),
     },
     published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes: [...changes, ...falls] },
   }

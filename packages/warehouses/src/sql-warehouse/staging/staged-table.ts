@@ -1,6 +1,5 @@
 import {
   type ColumnFacts,
-  type ColumnProfile,
   LeaseLost,
   type RowContent,
   type LoadTarget,
@@ -48,7 +47,7 @@ export class SqlStagedTable implements StagedTable {
   written: { rows: number; bytes: number } | undefined
   /** True once a transformation has changed the staged rows. */
   transformed = false
-  profile: ColumnProfile[] | undefined
+  profile: string | undefined
   /** True if this process knows that the publication of these rows is decided. */
   decided = false
   /** The columns that the source fed before, according to the latest read of the table. */
@@ -93,8 +92,6 @@ export class SqlStagedTable implements StagedTable {
     } catch (error) {
       throw toWarehouseProblem(this.#dialect, error, this.place)
     }
-    const fed = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     return this.written

@@ -106,7 +106,6 @@ async function assertStagingKept(dialect: SqlDialect, session: SqlSession, load:
   if (now?.id !== load.id)
     throw transformationFailed(`The transformation dropped or renamed table "${load.target.table}". Keep that table.`)
   load.transformed = true
-  load.profile = undefined
 }
 
 const transformationFailed = (sentence: string, cause?: unknown) =>

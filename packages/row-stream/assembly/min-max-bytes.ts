@@ -1,4 +1,5 @@
-const KEPT: i32 = 64
+import { hasValueAt, MAX_KEY, MIN_KEY } from './column-state'
+import { KEPT_BYTES } from './memory-layout'
 
 /** Returns the first eight bytes of a text as a number with the order of the texts. Shorter texts are padded with zeros. */
 @inline function textKey(at: usize, length: i32): u64 {
@@ -9,30 +10,47 @@ const KEPT: i32 = 64
 /** Keeps the minimum and maximum text by their first 64 bytes. */
 @inline export function keepText(state: usize, at: usize, length: i32): void {
   const key = textKey(at, length)
-  if (load<u8>(state, 13) == 0) {
-    store<u8>(state, 1, 13)
+  if (!hasValueAt(state)) {
+    store<u8>(state, 1, 1)
     put(state, 0, key, at, length)
     put(state, 1, key, at, length)
     return
   }
-  const least = load<u64>(state, 16)
-  const greatest = load<u64>(state, 24)
+  const least = load<u64>(state, MIN_KEY)
+  const greatest = load<u64>(state, MAX_KEY)
   if (key < least || (key == least && compareTexts(state, 0, at, length) < 0)) put(state, 0, key, at, length)
   if (key > greatest || (key == greatest && compareTexts(state, 1, at, length) > 0)) put(state, 1, key, at, length)
 }
 
 /** Stores a text as the minimum (`which` 0) or the maximum (`which` 1). */
 function put(state: usize, which: usize, key: u64, at: usize, length: i32): void {
-  store<u64>(state + which * 8, key, 16)
+  store<u64>(state + which * 8, key, MIN_KEY)
   store<i32>(state + which * 4, length, 32)
-  memory.copy(state + 40 + which * 64, at, <usize>min(length, KEPT))
+  memory.copy(state + 72 + which * 64, at, <usize>min(length, KEPT_BYTES))
 }
 
 function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
-  const kept = min(load<i32>(state + which * 4, 32), KEPT)
-  const mine = min(length, KEPT)
-  const order = memory.compare(at, state + 40 + which * 64, <usize>min(kept, mine))
+  const kept = min(load<i32>(state + which * 4, 32), KEPT_BYTES)
+  const mine = min(length, KEPT_BYTES)
+  const order = compareBytes(at, state + 72 + which * 64, min(kept, mine))
   return order != 0 ? order : mine - kept
+}
+
+/** Compares bytes, eight at a time. Reads up to 7 bytes after the end of both and ignores them. */
+function compareBytes(one: usize, other: usize, length: i32): i32 {
+  for (let left = length; left > 0; left -= 8) {
+    let mine = bswap<u64>(load<u64>(one))
+    let its = bswap<u64>(load<u64>(other))
+    if (left < 8) {
+      const shift = <u64>(64 - left * 8)
+      mine >>>= shift
+      its >>>= shift
+    }
+    if (mine != its) return mine < its ? -1 : 1
+    one += 8
+    other += 8
+  }
+  return 0
 }
 
 /**
@@ -52,24 +70,36 @@ function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
 /** Keeps the minimum and maximum numeric in binary form. Numerics with equal keys are compared digit by digit. */
 @inline export function keepNumeric(state: usize, at: usize, length: i32): void {
   const key = numericKey(at)
-  if (load<u8>(state, 13) == 0) {
-    store<u8>(state, 1, 13)
+  if (!hasValueAt(state)) {
+    store<u8>(state, 1, 1)
     put(state, 0, <u64>key, at, length)
     put(state, 1, <u64>key, at, length)
     return
   }
-  const least = load<i64>(state, 16)
-  const greatest = load<i64>(state, 24)
+  const least = load<i64>(state, MIN_KEY)
+  const greatest = load<i64>(state, MAX_KEY)
   if (key < least || (key == least && compareNumerics(state, 0, at, length) < 0)) put(state, 0, <u64>key, at, length)
   if (key > greatest || (key == greatest && compareNumerics(state, 1, at, length) > 0)) put(state, 1, <u64>key, at, length)
 }
 
 /** Compares the digits of two numerics with the same sign and weight. */
 function compareNumerics(state: usize, which: usize, at: usize, length: i32): i32 {
-  const kept = min(load<i32>(state + which * 4, 32), KEPT) - 8
-  const mine = min(length, KEPT) - 8
+  const kept = min(load<i32>(state + which * 4, 32), KEPT_BYTES) - 8
+  const mine = min(length, KEPT_BYTES) - 8
   if (mine <= 6 && kept <= 6) return 0
-  let order = memory.compare(at + 8, state + 48 + which * 64, <usize>min(kept, mine))
+  let order = compareBytes(at + 8, state + 80 + which * 64, min(kept, mine))
   if (order == 0) order = mine - kept
   return load<u16>(at, 4) == 0 ? order : -order
+}
+
+/** Counts characters of UTF-8: bytes that are not continuation bytes. Reads up to 15 bytes after the text and ignores them. */
+@inline export function characters(from: usize, bytes: i32): i32 {
+  const continuation = i8x16.splat(-65)
+  let count = 0
+  let left = bytes
+  for (; left > 16; left -= 16) {
+    count += popcnt<i32>(i8x16.bitmask(i8x16.gt_s(v128.load(from), continuation)))
+    from += 16
+  }
+  return count + popcnt<i32>(i8x16.bitmask(i8x16.gt_s(v128.load(from), continuation)) & ((1 << left) - 1))
 }

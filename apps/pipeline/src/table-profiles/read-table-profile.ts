@@ -1,0 +1,41 @@
+import type { TableProfile } from '@sluice/contracts'
+import { Problem } from '@sluice/http-server'
+import type { WarehouseTable } from '@sluice/warehouses/warehouse'
+import { findProfile } from './stored-profiles.ts'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+
+/** Reads the profile of a table. The caller may read its rows. Throws 404 if the table has none. */
+export async function readTableProfile(db: Kysely<DB>, client: string, table: WarehouseTable): Promise<TableProfile> {
+  const profile = table.profile && (await findProfile(db, client, table))
+  if (!profile) throw await noProfile(db, client, table)
+  const { run, measuredAt, rows, columns } = profile
+  return {
+    schema: table.schema,
+    name: table.name,
+    scope: table.profile!.scope,
+    rows,
+    measured: measuredAt.toISOString(),
+    taskId: run,
+    columns: columns.map(({ column, nulls, distinct, isEstimate = false, min, max, ...measures }) => ({
+      name: column,
+      nullValues: nulls,
+      distinctValues: distinct,
+      distinctIsEstimate: isEstimate,
+      minValue: min,
+      maxValue: max,
+      ...measures,
+    })),
+  }
+}
+
+async function noProfile(db: Kysely<DB>, client: string, { schema }: WarehouseTable): Promise<Problem> {
+  const found = db.selectFrom('schemas').select('profile_tables').where('client', '=', client)
+  const row = await found.where('schema_name', '=', schema).executeTakeFirst()
+  return new Problem(404, 'not-found', 'Not found.', {
+    detail:
+      row?.profile_tables === false
+        ? 'The table has no profile, because its schema does not measure profiles. Set profileTables of the schema to true, and run the pipeline.'
+        : 'The table has no profile: its last load measured none, or changed the rows by SQL statements afterwards. A run without SQL statements measures one.',
+  })
+}

@@ -1,0 +1,160 @@
+import type { ColumnProfile, RowsProfile } from '@sluice/row-stream'
+import type { ProfileReference } from '@sluice/warehouses/load-target'
+import type { WarehouseTable } from '@sluice/warehouses/warehouse'
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { Claim } from '../runs/claim-run.ts'
+import { underWay } from '../runs/run-states.ts'
+
+export interface TableProfile {
+  run: string
+  measuredAt: Date
+  rows: number
+  columns: ColumnProfile[]
+}
+
+/** The part of a profile that lists of tables show. */
+type ColumnStatistic = Pick<ColumnProfile, 'column' | 'nulls' | 'distinct' | 'min' | 'max'>
+
+const statisticOf = ({ column, nulls, distinct, min, max }: ColumnProfile): ColumnStatistic => ({
+  column,
+  nulls,
+  distinct,
+  ...(min !== undefined && { min }),
+  ...(max !== undefined && { max }),
+})
+
+interface ProfiledPlace {
+  schema: string
+  table: string
+}
+
+/**
+ * Stores the profile of the rows that an attempt has staged. Returns its id, which the publication enters in the ledger. Returns
+ * undefined, and stores nothing, if the attempt has lost the lease or the schema no longer has profiles. The lock on the schema makes a
+ * request that switches profiles off wait, and then delete this profile.
+ */
+export async function storeProfile(
+  db: Kysely<DB>,
+  { id, attempt, client }: Pick<Claim, 'id' | 'attempt' | 'client'>,
+  { schema, table }: ProfiledPlace,
+  { rows, columns }: RowsProfile,
+): Promise<string | undefined> {
+  const stored = await sql<{ id: string }>`
+    with run as (select uid from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share),
+      place as (select id from schemas where client = ${client} and schema_name = ${schema} and profile_tables for share)
+    insert into table_profiles (schema_id, table_name, run, rows, statistics, columns)
+    select place.id, ${table}, run.uid, ${rows}, ${JSON.stringify(columns.map(statisticOf))}::json,
+      ${JSON.stringify(columns)}::json from run, place
+    returning id`.execute(db)
+  return stored.rows[0]?.id
+}
+
+interface ReferringTable {
+  schema: string
+  name: string
+  profile?: ProfileReference
+}
+
+/** Returns the profile that a table refers to. */
+export async function findProfile(
+  db: Kysely<DB>,
+  client: string,
+  table: ReferringTable,
+): Promise<TableProfile | undefined> {
+  const { rows } = await sql<TableProfile>`
+    select p.run, p.measured_at as "measuredAt", p.rows::float8 as rows, p.columns
+    ${referredProfiles(client, [table])}`.execute(db)
+  return rows[0]
+}
+
+/** Returns the statistics that tables refer to, by the id of the profile. */
+async function readStatistics(
+  db: Kysely<DB>,
+  client: string,
+  tables: readonly ReferringTable[],
+): Promise<Map<string, ColumnStatistic[]>> {
+  const { rows } = await sql<{ id: string; statistics: ColumnStatistic[] }>`
+    select p.id, p.statistics ${referredProfiles(client, tables)}`.execute(db)
+  return new Map(rows.map(({ id, statistics }) => [id, statistics]))
+}
+
+/** Returns the FROM clause of the profiles that tables of the client refer to. */
+function referredProfiles(client: string, tables: readonly ReferringTable[]) {
+  const named = tables.filter(({ profile }) => profile !== undefined)
+  return sql`
+    from unnest(${named.map(({ profile }) => profile!.id)}::uuid[], ${named.map(({ schema }) => schema)}::text[],
+      ${named.map(({ name }) => name)}::text[]) as n (id, schema, name)
+    join table_profiles p on p.id = n.id and p.table_name = n.name
+    join schemas s on s.id = p.schema_id and s.client = ${client} and s.schema_name = n.schema`
+}
+
+/** Statistics of the columns of a table, by name. */
+export type ColumnStatistics = ReadonlyMap<string, ColumnStatistic>
+
+/** Reads the statistics of tables from their profiles. A profile of some rows only says nothing about the table. */
+export async function readColumnStatistics(
+  db: Kysely<DB>,
+  client: string,
+  tables: readonly WarehouseTable[],
+): Promise<(table: WarehouseTable) => ColumnStatistics> {
+  const whole = tables.filter(({ profile }) => profile?.scope === 'TABLE')
+  const statistics = whole.length > 0 ? await readStatistics(db, client, whole) : new Map<string, ColumnStatistic[]>()
+  return ({ profile }) => {
+    const columns = profile?.scope === 'TABLE' ? (statistics.get(profile.id) ?? []) : []
+    return new Map(columns.map((column) => [column.column, column]))
+  }
+}
+
+/** Returns the statistics without values of rows, for callers who may not read the rows. */
+export const withoutValues = (statistics: ColumnStatistics): ColumnStatistics =>
+  new Map([...statistics].map(([name, { column, nulls, distinct }]) => [name, { column, nulls, distinct }]))
+
+/** Profiles are kept for so many publications of a table: that of the current rows, and that of the rows that a restore publishes. */
+const keptPublications = 2
+
+/** Keeps the profiles of a run that has ended with a publication, and deletes those of the tables' earlier rows that no restore publishes. */
+export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
+  await sql`update table_profiles set published = true where run = ${run}`.execute(trx)
+  await sql`
+    with ranked as (
+      select p.id, dense_rank() over (partition by p.schema_id, p.table_name order by r.last desc, p.run) as rank
+      from table_profiles p
+      join (select distinct schema_id, table_name from table_profiles where run = ${run}) t using (schema_id, table_name)
+      cross join lateral (
+        select max(measured_at) as last from table_profiles o
+        where o.schema_id = p.schema_id and o.table_name = p.table_name and o.run = p.run) r
+      where p.published)
+    delete from table_profiles p using ranked where p.id = ranked.id and ranked.rank > ${keptPublications}`.execute(trx)
+}
+
+/**
+ * Deletes the profiles of runs that have ended without a publication. Returns their number. A cancelled run can still turn out to have
+ * published its rows, so its profiles stay for a day.
+ */
+export async function deleteUnpublishedProfiles(db: Kysely<DB>): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from table_profiles p where not p.published and not exists (
+      select from runs r where r.uid = p.run and (r.state = any(${[...underWay]}::text[])
+        or r.state = 'CANCELLED' and r.finished_at > now() - interval '1 day'))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/** Deletes the profiles of a schema that no longer has profiles. The caller holds a lock on the schema that `storeProfile` waits for. */
+export async function deleteProfilesOfSchema(trx: Transaction<DB>, schemaId: number): Promise<void> {
+  await trx.deleteFrom('table_profiles').where('schema_id', '=', schemaId).execute()
+}
+
+/** Deletes the profiles of a table and of the further tables of its pipeline, unless these belong to another pipeline. */
+export async function deleteProfiles(
+  trx: Transaction<DB>,
+  { client, schema, table }: ProfiledPlace & { client: string },
+): Promise<void> {
+  await sql`
+    delete from table_profiles t using schemas s
+    where s.id = t.schema_id and s.client = ${client} and s.schema_name = ${schema} and (
+      t.table_name = ${table} or starts_with(t.table_name, ${`${table}__`})
+        and not exists (select from data_pipelines p where p.schema_id = s.id and p.table_name = t.table_name))`.execute(
+    trx,
+  )
+}

@@ -1,0 +1,64 @@
+import { STATE_BYTES, STATES } from './memory-layout'
+
+/** Stored types of a column; src/profile/stored-kinds.ts has the same list. */
+export const AS_TEXT: u8 = 0
+export const AS_BOOLEAN: u8 = 1
+export const AS_SMALLINT: u8 = 2
+export const AS_INTEGER: u8 = 3
+export const AS_BIGINT: u8 = 4
+export const AS_DECIMAL: u8 = 5
+export const AS_DOUBLE: u8 = 6
+export const AS_DATE: u8 = 7
+export const AS_TIMESTAMP: u8 = 8
+export const AS_REAL: u8 = 9
+export const AS_JSON: u8 = 10
+
+/*
+ * The state of a column: stored type u8 @0, whether there is a minimum u8 @1, whether it has too many distinct values to count each
+ * of them u8 @2, the number of counted values u8 @3, nulls u64 @8, minimum and maximum as i64 keys @16 and @24 (the value or a key
+ * with its order), their lengths u32 @32 and @36, the least and the greatest number of characters i32 @40 and @44, the numbers of
+ * the values -Infinity, Infinity and NaN u64 @48, @56 and @64, the first bytes of minimum and maximum @72 and @136. Minimum and
+ * maximum are finite.
+ */
+
+export const NULLS: usize = 8
+export const MIN_KEY: usize = 16
+export const MAX_KEY: usize = 24
+export const NEGATIVE_INFINITY: usize = 48
+export const INFINITY: usize = 56
+export const NOT_A_NUMBER: usize = 64
+
+@inline export function stateOf(column: i32): usize {
+  return STATES + <usize>column * STATE_BYTES
+}
+
+@inline export function kindAt(state: usize): u8 { return load<u8>(state) }
+@inline export function hasValueAt(state: usize): bool { return load<u8>(state, 1) != 0 }
+@inline export function isUncountedAt(state: usize): bool { return load<u8>(state, 2) != 0 }
+@inline export function countedAt(state: usize): i32 { return load<u8>(state, 3) }
+@inline export function shortestAt(state: usize): i32 { return load<i32>(state, 40) }
+@inline export function longestAt(state: usize): i32 { return load<i32>(state, 44) }
+
+@inline export function addTo(state: usize, counter: usize): void {
+  store<u64>(state + counter, load<u64>(state + counter) + 1)
+}
+
+/** Widens minimum and maximum by a key. */
+@inline export function widenRange(state: usize, key: i64): void {
+  if (!hasValueAt(state)) {
+    store<u8>(state, 1, 1)
+    store<i64>(state, key, MIN_KEY)
+    store<i64>(state, key, MAX_KEY)
+    return
+  }
+  if (key < load<i64>(state, MIN_KEY)) store<i64>(state, key, MIN_KEY)
+  if (key > load<i64>(state, MAX_KEY)) store<i64>(state, key, MAX_KEY)
+}
+
+/** The least number of characters of a column without texts. */
+export const NO_LENGTH: i32 = 0x1fffffff
+
+@inline export function widenLengths(state: usize, characters: i32): void {
+  if (characters < shortestAt(state)) store<i32>(state, characters, 40)
+  if (characters > longestAt(state)) store<i32>(state, characters, 44)
+}

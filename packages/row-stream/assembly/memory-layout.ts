@@ -1,0 +1,48 @@
+/**
+ * The areas of this module's memory. The areas after IN depend on the number of columns, and `layOut` computes them. A page that
+ * nothing was written to takes addresses but no memory.
+ */
+
+/** Tuples of binary COPY. Up to 16 bytes after their end are read and ignored. */
+export const IN: usize = 0x1000
+export const IN_BYTES: i32 = 1 << 20
+
+/** The first bytes of a text that is longer than IN; then its hash. */
+export const LONG_TEXT: usize = IN + <usize>IN_BYTES + 64
+const LONG_TEXT_BYTES: usize = 128
+
+/** The state of each column; column-state.ts has the offsets. */
+export const STATES: usize = LONG_TEXT + LONG_TEXT_BYTES
+export const STATE_BYTES: i32 = 208
+
+/** Bytes of a value that are kept. */
+export const KEPT_BYTES: i32 = 64
+
+/** The distinct values of each column that are counted exactly: at most half as many as slots. count-values.ts has the offsets. */
+export const MAX_COUNTED: i32 = 64
+export const SLOT_COUNT: i32 = 128
+export const SLOT_BYTES: i32 = 16
+/** A counted value: its length u32, then its first bytes. */
+export const VALUE_BYTES: i32 = 4 + KEPT_BYTES
+/** HyperLogLog registers of each column. */
+export const REGISTER_COUNT: i32 = 1024
+
+export let slots: usize = 0
+export let values: usize = 0
+export let registers: usize = 0
+/** The sample of rows; sample-rows.ts has its format. */
+export let sample: usize = 0
+export let sampleLimit: usize = 0
+
+/** Computes the areas, and clears all of them but the sample. */
+export function layOut(columns: i32, sampleBytes: i32): void {
+  const count = <usize>columns
+  slots = (STATES + count * STATE_BYTES + 63) & ~63
+  registers = slots + count * SLOT_COUNT * SLOT_BYTES
+  values = registers + count * REGISTER_COUNT
+  sample = values + count * MAX_COUNTED * VALUE_BYTES
+  sampleLimit = sample + <usize>sampleBytes
+  const missing = <i32>((sampleLimit + 0xffff) >>> 16) - memory.size()
+  if (missing > 0) memory.grow(missing)
+  memory.fill(STATES, 0, values - STATES)
+}

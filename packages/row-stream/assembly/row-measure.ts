@@ -1,0 +1,69 @@
+import { AS_JSON, kindAt, stateOf } from './column-state'
+import { IN, KEPT_BYTES, layOut, LONG_TEXT } from './memory-layout'
+import { characters } from './min-max-bytes'
+import { countJson, measureCountedText, measureNull, measureValue } from './measure-rows'
+import { clearSample, endSampledRow, isDrawn, sampleBytes, sampleNull, sampleValue, startSampledRow } from './sample-rows'
+import { chainHashes, hashBytes } from './value-hashes'
+
+export {
+  IN, IN_BYTES, KEPT_BYTES, MAX_COUNTED, REGISTER_COUNT, registers, sample, SLOT_BYTES, SLOT_COUNT, slots, STATE_BYTES, STATES,
+  VALUE_BYTES, values,
+} from './memory-layout'
+export { measureRows, setKind } from './measure-rows'
+export { rows, sampledRows, sampleEnd } from './sample-rows'
+export { PIECE } from './value-hashes'
+
+/** Starts measuring a table with so many columns; `setKind` sets the type of each. */
+export function start(columns: i32, sampleBytes: i32): void {
+  layOut(columns, sampleBytes)
+  clearSample()
+}
+
+/* Rows that are longer than IN come value by value, and texts that are longer than IN in pieces. */
+
+let isSampling: bool = false
+let pieces: u64 = 0
+let counted: i32 = 0
+
+export function startRow(width: i32): void {
+  isSampling = isDrawn() && startSampledRow(width)
+}
+
+export function endRow(): void {
+  if (isSampling) endSampledRow()
+}
+
+export function addNull(column: i32): void {
+  measureNull(column)
+  if (isSampling) sampleNull()
+}
+
+/** Adds the value in the first `length` bytes of IN. */
+export function addValue(column: i32, length: i32): void {
+  measureValue(column, stateOf(column), IN, length)
+  if (isSampling) sampleValue(column, IN, length)
+}
+
+/** Starts a text with its first bytes, which are in IN. */
+export function startText(): void {
+  memory.copy(LONG_TEXT, IN, <usize>KEPT_BYTES)
+  pieces = 0
+  counted = 0
+}
+
+/** Adds the next PIECE bytes of a text, or all that are left. They are in IN. */
+export function addPiece(length: i32): void {
+  pieces = chainHashes(pieces, hashBytes(IN, length))
+  counted += characters(IN, length)
+}
+
+/** Ends a text with `length` bytes in all. */
+export function endText(column: i32, length: i32): void {
+  const state = stateOf(column)
+  const isJson = kindAt(state) == AS_JSON
+  if (isJson) countJson(column, state, pieces)
+  else measureCountedText(column, state, LONG_TEXT, length, pieces, counted)
+  if (!isSampling) return
+  if (isJson) sampleNull()
+  else sampleBytes(LONG_TEXT, length, pieces)
+}

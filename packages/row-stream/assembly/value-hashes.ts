@@ -1,0 +1,62 @@
+const ODD: u64 = 0x9e3779b97f4a7c15
+const ODDER: u64 = 0xd6e8feb86659fd93
+
+@inline export function hashNumber(value: i64): u64 {
+  let hash = <u64>value * ODD
+  hash ^= hash >>> 32
+  hash *= ODDER
+  return hash ^ (hash >>> 32)
+}
+
+/** Reads up to 8 bytes after the value and ignores them. */
+@inline export function hashBytes(at: usize, length: i32): u64 {
+  let hash: u64 = <u64>length * ODDER
+  let left = length
+  if (left > 16) {
+    // Two independent sums take as long as one.
+    let other: u64 = ODD
+    for (; left > 16; left -= 16) {
+      hash = (hash ^ load<u64>(at)) * ODD
+      other = (other ^ load<u64>(at, 8)) * ODDER
+      hash ^= hash >>> 29
+      other ^= other >>> 31
+      at += 16
+    }
+    hash ^= other
+  }
+  for (; left > 8; left -= 8) {
+    hash = (hash ^ load<u64>(at)) * ODD
+    hash ^= hash >>> 29
+    at += 8
+  }
+  const tail = left <= 0 ? 0 : load<u64>(at) << <u64>(64 - left * 8)
+  hash = (hash ^ tail) * ODD
+  hash ^= hash >>> 32
+  hash *= ODDER
+  return hash ^ (hash >>> 32)
+}
+
+/** Longer texts are hashed in pieces of this size, so that a text has the same hash if its pieces are read one by one. */
+export const PIECE: i32 = 0x10000
+
+/** Adds the hash of a piece to the hash of the pieces before it. */
+@inline export function chainHashes(before: u64, piece: u64): u64 {
+  return hashNumber(<i64>(before ^ (piece + ODD + (before << 6) + (before >>> 2))))
+}
+
+@inline export function hashText(at: usize, length: i32): u64 {
+  return length <= PIECE ? hashBytes(at, length) : hashPieces(at, length)
+}
+
+function hashPieces(at: usize, length: i32): u64 {
+  let hash: u64 = 0
+  for (let from = 0; from < length; from += PIECE)
+    hash = chainHashes(hash, hashBytes(at + <usize>from, min(length - from, PIECE)))
+  return hash
+}
+
+/** Hashes a numeric without the scale at offset 6, because 1.5 and 1.50 are the same number. */
+@inline export function hashNumeric(at: usize, length: i32): u64 {
+  const head = load<u32>(at) ^ (<u32>load<u16>(at, 4) << 7)
+  return hashBytes(at + 8, length - 8) ^ hashNumber(<i64>head)
+}

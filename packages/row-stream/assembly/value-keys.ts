@@ -1,0 +1,36 @@
+/** Returns the bits of a double as a key with the order of the numbers. Both zeros, and all NaN, are equal, as in PostgreSQL. */
+@inline export function floatKey(bits: i64): i64 {
+  const magnitude = bits & i64.MAX_VALUE
+  if (magnitude == 0) return 0
+  if (magnitude > INFINITY_KEY) return NAN_KEY
+  return bits ^ <i64>(<u64>(bits >> 63) >>> 1)
+}
+
+export const NAN_KEY: i64 = i64.MAX_VALUE
+export const INFINITY_KEY: i64 = 0x7ff0000000000000
+export const NEGATIVE_INFINITY_KEY: i64 = -0x7ff0000000000001
+
+@inline export function doubleAt(at: usize): i64 {
+  return floatKey(<i64>bswap<u64>(load<u64>(at)))
+}
+
+@inline export function realAt(at: usize): i64 {
+  return floatKey(reinterpret<i64>(<f64>reinterpret<f32>(bswap<u32>(load<u32>(at)))))
+}
+
+@inline export function shortAt(at: usize): i64 {
+  return <i64><i16>bswap<u16>(load<u16>(at))
+}
+
+@inline export function integerAt(at: usize): i64 {
+  return <i64><i32>bswap<u32>(load<u32>(at))
+}
+
+@inline export function longAt(at: usize): i64 {
+  return <i64>bswap<u64>(load<u64>(at))
+}
+
+/** The signs of NaN, Infinity and -Infinity in a numeric, as `load<u16>` reads them. */
+export const NUMERIC_NAN: u16 = 0x00c0
+export const NUMERIC_INFINITY: u16 = 0x00d0
+export const NUMERIC_NEGATIVE_INFINITY: u16 = 0x00f0

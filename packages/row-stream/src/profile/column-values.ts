@@ -1,0 +1,134 @@
+import type { StoredType } from '../row-stream.ts'
+import type { MeasureModule } from './measure-module.ts'
+import type { ColumnSample } from './row-sample.ts'
+import { kindOf } from './stored-kinds.ts'
+import { doubleOf, keyText, numericText, unscaledNumeric, wholeCharacters } from './value-text.ts'
+
+/** A value as PostgreSQL prints it. If it has more than 64 bytes, `text` is cut there, and `bytes` is its whole length. */
+export interface ShownValue {
+  text: string
+  bytes?: number
+}
+
+/** The distinct values of a column, without nulls. The indexes of `counts` and `numbers` are those of the values. */
+export interface ColumnValues {
+  counts: number[]
+  /** Each value as a number for the histogram: decimals without their point, days, microseconds. NaN for other values. */
+  numbers: number[]
+  show(index: number): ShownValue
+}
+
+export interface MeasuredColumn {
+  module: MeasureModule
+  /** The memory of the module. */
+  bytes: Buffer
+  column: number
+  type: StoredType
+  /** The number of rows of the table. */
+  rows: number
+  sample: ColumnSample
+}
+
+const countBits = 56n
+
+/** Returns all values of a column that has few distinct ones. */
+export function exactValues({ module, bytes, column, type }: MeasuredColumn): ColumnValues {
+  const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED, VALUE_BYTES, KEPT_BYTES } = module
+  const counts: number[] = []
+  const kept: { bytes: Buffer; length: number }[] = []
+  for (let index = 0; index < SLOT_COUNT.value; index++) {
+    const packed = bytes.readBigUInt64LE(slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value + 8)
+    if (packed === 0n) continue
+    const at = values.value + (column * MAX_COUNTED.value + Number(packed >> countBits)) * VALUE_BYTES.value
+    const length = bytes.readUInt32LE(at)
+    kept.push({ bytes: bytes.subarray(at + 4, at + 4 + Math.min(length, KEPT_BYTES.value)), length })
+    counts.push(Number(packed & ((1n << countBits) - 1n)))
+  }
+  if (hasKeys(type))
+    return keyValues(
+      kept.map((one) => one.bytes.readBigInt64LE(0)),
+      counts,
+      type,
+    )
+  return byteValues(kept, counts, type)
+}
+
+/** Returns the values of a column in the sample. */
+export function sampledValues({ sample, bytes, type }: MeasuredColumn): ColumnValues {
+  return hasKeys(type) ? sampledKeys(sample, type) : sampledBytes(sample, bytes, type)
+}
+
+const hasKeys = ({ dataType }: StoredType) => !['TEXT', 'DECIMAL', 'JSONB'].includes(kindOf(dataType))
+
+function sampledKeys({ keys }: ColumnSample, type: StoredType): ColumnValues {
+  keys.sort()
+  const distinct: bigint[] = []
+  const counts: number[] = []
+  for (let from = 0; from < keys.length; ) {
+    const key = keys[from]!
+    let to = from + 1
+    while (to < keys.length && keys[to] === key) to++
+    distinct.push(key)
+    counts.push(to - from)
+    from = to
+  }
+  return keyValues(distinct, counts, type)
+}
+
+function sampledBytes({ texts }: ColumnSample, bytes: Buffer, type: StoredType): ColumnValues {
+  const indexes = new Map<bigint, number>()
+  const counts: number[] = []
+  const kept: { bytes: Buffer; length: number }[] = []
+  for (const { hash, at, kept: size, length } of texts) {
+    const index = indexes.get(hash)
+    if (index !== undefined) counts[index]! += 1
+    else {
+      indexes.set(hash, counts.length)
+      counts.push(1)
+      kept.push({ bytes: bytes.subarray(at, at + size), length })
+    }
+  }
+  return byteValues(kept, counts, type)
+}
+
+const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnValues => ({
+  counts,
+  numbers: keys.map((key) => keyNumber(key, type)),
+  show: (index) => ({ text: keyText(keys[index]!, type.dataType) }),
+})
+
+const byteValues = (kept: { bytes: Buffer; length: number }[], counts: number[], type: StoredType): ColumnValues => ({
+  counts,
+  numbers: type.dataType === 'DECIMAL' ? kept.map(({ bytes }) => unscaledNumeric(bytes, type.scale ?? 0)) : [],
+  show: (index) => showBytes(kept[index]!.bytes, kept[index]!.length, type),
+})
+
+/** A numeric of few bytes can have thousands of digits. */
+const maxDigits = 200
+
+/** Returns a text or a numeric of which the first bytes are kept. */
+export function showBytes(kept: Buffer, length: number, { dataType, scale }: StoredType): ShownValue {
+  if (dataType !== 'DECIMAL') return { text: wholeCharacters(kept), ...(length > kept.length && { bytes: length }) }
+  const digits = numericText(kept, scale)
+  const text = digits.slice(0, maxDigits)
+  return { text, ...((length > kept.length || text.length < digits.length) && { bytes: length }) }
+}
+
+const infinities = new Set([-0x80000000n, 0x7fffffffn])
+const infinitiesOfTimes = new Set([-0x8000000000000000n, 0x7fffffffffffffffn])
+
+/** Returns a key as a number; NaN if it is not finite. Keys beyond 2^53 are rounded. */
+function keyNumber(key: bigint, { dataType }: StoredType): number {
+  switch (dataType) {
+    case 'DOUBLE':
+    case 'FLOAT':
+      return Number.isFinite(doubleOf(key)) ? doubleOf(key) : Number.NaN
+    case 'DATE':
+      return infinities.has(key) ? Number.NaN : Number(key)
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ':
+      return infinitiesOfTimes.has(key) ? Number.NaN : Number(key)
+    default:
+      return Number(key)
+  }
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+
+interface WasmGlobal {
+  readonly value: number
+}
+
+/** The exports of assembly/row-measure.ts. Positions are addresses in its memory. */
+interface MeasureExports {
+  memory: { readonly buffer: ArrayBuffer }
+  IN: WasmGlobal
+  IN_BYTES: WasmGlobal
+  KEPT_BYTES: WasmGlobal
+  MAX_COUNTED: WasmGlobal
+  PIECE: WasmGlobal
+  REGISTER_COUNT: WasmGlobal
+  SLOT_BYTES: WasmGlobal
+  SLOT_COUNT: WasmGlobal
+  STATES: WasmGlobal
+  STATE_BYTES: WasmGlobal
+  VALUE_BYTES: WasmGlobal
+  registers: WasmGlobal
+  sample: WasmGlobal
+  slots: WasmGlobal
+  values: WasmGlobal
+  rows: { readonly value: bigint }
+  sampledRows: WasmGlobal
+  sampleEnd: WasmGlobal
+  start(columns: number, sampleBytes: number): void
+  setKind(column: number, kind: number): void
+  measureRows(length: number): void
+  startRow(width: number): void
+  endRow(): void
+  addNull(column: number): void
+  addValue(column: number, length: number): void
+  startText(): void
+  addPiece(length: number): void
+  endText(column: number, length: number): void
+}
+
+/** Node provides `WebAssembly`, but its types do not declare it. */
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array) => object
+  Instance: new (module: object, imports: object) => { readonly exports: MeasureExports }
+}
+
+export type MeasureModule = MeasureExports
+
+const code = new URL('../../generated/measure.wasm', import.meta.url)
+let compiled: object | undefined
+/** Instances that no table uses. One is enough, because a load measures one table at a time, and most workers run few loads. */
+let idle: MeasureModule | undefined
+/** An instance with more memory than this is not kept. */
+const keptMemoryBytes = 4 * 1024 * 1024
+
+/** Returns an instance for one table. Its memory has the content of the last table until `start`. */
+export function takeMeasureModule(): MeasureModule {
+  const taken = idle
+  idle = undefined
+  if (taken) return taken
+  compiled ??= new WebAssembly.Module(readFileSync(code))
+  return new WebAssembly.Instance(compiled, {}).exports
+}
+
+export function returnMeasureModule(module: MeasureModule): void {
+  if (module.memory.buffer.byteLength <= keptMemoryBytes) idle = module
+}

@@ -1,0 +1,251 @@
+import { decimalText, floatText } from '../copy-binary/vector-text.ts'
+import type { ColumnProfile, FrequentValue, StoredType } from '../row-stream.ts'
+import {
+  type ColumnValues,
+  exactValues,
+  type MeasuredColumn,
+  sampledValues,
+  showBytes,
+  type ShownValue,
+} from './column-values.ts'
+import { kindOf } from './stored-kinds.ts'
+import { doubleOf, keyText, numericText } from './value-text.ts'
+
+/** The state of a column, as in assembly/column-state.ts. */
+interface ColumnState {
+  hasRange: boolean
+  isUncounted: boolean
+  counted: number
+  nulls: number
+  minKey: bigint
+  maxKey: bigint
+  shortest: number
+  longest: number
+  negativeInfinity: number
+  infinity: number
+  notANumber: number
+  /** The first bytes of minimum and maximum, and their whole lengths, of a type without keys. */
+  min: { bytes: Buffer; length: number }
+  max: { bytes: Buffer; length: number }
+}
+
+function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
+  const { STATES, STATE_BYTES, KEPT_BYTES } = module
+  const at = STATES.value + column * STATE_BYTES.value
+  const state = bytes.subarray(at, at + STATE_BYTES.value)
+  const kept = (from: number, length: number) => ({
+    bytes: state.subarray(from, from + Math.min(length, KEPT_BYTES.value)),
+    length,
+  })
+  return {
+    hasRange: state[1] === 1,
+    isUncounted: state[2] === 1,
+    counted: state[3]!,
+    nulls: Number(state.readBigUInt64LE(8)),
+    minKey: state.readBigInt64LE(16),
+    maxKey: state.readBigInt64LE(24),
+    shortest: state.readInt32LE(40),
+    longest: state.readInt32LE(44),
+    negativeInfinity: Number(state.readBigUInt64LE(48)),
+    infinity: Number(state.readBigUInt64LE(56)),
+    notANumber: Number(state.readBigUInt64LE(64)),
+    min: kept(72, state.readUInt32LE(32)),
+    max: kept(136, state.readUInt32LE(36)),
+  }
+}
+
+/** Returns the profile of a column from the state of the module. */
+export function profileColumn(measured: MeasuredColumn): Omit<ColumnProfile, 'column'> {
+  const { type, rows, sample } = measured
+  const state = readState(measured)
+  const present = rows - state.nulls
+  const isExact = !state.isUncounted || sample.isComplete
+  const kind = kindOf(type.dataType)
+  if (kind === 'JSONB') return { nulls: state.nulls, ...distinctOf(measured, state, undefined) }
+  const values = state.isUncounted ? sampledValues(measured) : exactValues(measured)
+  const notFinite = state.negativeInfinity + state.infinity + state.notANumber
+  const range = kind === 'TEXT' || kind === 'BOOLEAN' ? undefined : rangeOf(state, measured)
+  const histogram = range && histogramOf(range, values, present - notFinite, type)
+  return {
+    nulls: state.nulls,
+    ...distinctOf(measured, state, isExact ? values : undefined),
+    ...extremes(state, measured),
+    ...(kind === 'TEXT' && state.longest >= 0 && { minLength: state.shortest, maxLength: state.longest }),
+    ...(notFinite > 0 && { notFinite }),
+    ...(present > 0 && { frequentValues: frequentValues(values, present, isExact) }),
+    ...(histogram && { histogram }),
+    ...(!isExact && { sampledRows: sample.rows }),
+  }
+}
+
+function distinctOf(
+  { module, bytes, column, rows }: MeasuredColumn,
+  { isUncounted, counted, nulls }: ColumnState,
+  values: ColumnValues | undefined,
+): Pick<ColumnProfile, 'distinct' | 'isEstimate'> {
+  if (!isUncounted) return { distinct: counted }
+  if (values) return { distinct: values.counts.length }
+  const { registers, REGISTER_COUNT } = module
+  const at = registers.value + column * REGISTER_COUNT.value
+  // The estimate can be some per cent too high.
+  const distinct = Math.min(estimateDistinct(bytes.subarray(at, at + REGISTER_COUNT.value)), rows - nulls)
+  return { distinct, isEstimate: true }
+}
+
+/**
+ * Returns HyperLogLog's estimate of the number of distinct values; for few values, the estimate from the number of empty registers. With
+ * 1,024 registers, the standard error is 3.3 %.
+ */
+function estimateDistinct(registers: Uint8Array): number {
+  const count = registers.length
+  let sum = 0
+  let empty = 0
+  for (const rank of registers) {
+    sum += 2 ** -rank
+    if (rank === 0) empty++
+  }
+  const raw = ((0.7213 / (1 + 1.079 / count)) * count * count) / sum
+  return Math.round(raw <= 2.5 * count && empty > 0 ? count * Math.log(count / empty) : raw)
+}
+
+/** Returns minimum and maximum. NaN is the largest value, as in PostgreSQL. */
+function extremes(
+  state: ColumnState,
+  { type }: MeasuredColumn,
+): Pick<ColumnProfile, 'min' | 'max' | 'minBytes' | 'maxBytes'> {
+  const show = (key: bigint, { bytes, length }: ColumnState['min']): ShownValue =>
+    ['TEXT', 'DECIMAL'].includes(kindOf(type.dataType))
+      ? showBytes(bytes, length, type)
+      : { text: keyText(key, type.dataType) }
+  const isTime = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(type.dataType)
+  const infinity = isTime ? 'infinity' : 'Infinity'
+  const present: ShownValue[] = [
+    ...(state.negativeInfinity > 0 ? [{ text: `-${infinity}` }] : []),
+    ...(state.hasRange ? [show(state.minKey, state.min), show(state.maxKey, state.max)] : []),
+    ...(state.infinity > 0 ? [{ text: infinity }] : []),
+    ...(state.notANumber > 0 ? [{ text: 'NaN' }] : []),
+  ]
+  const [min, max] = [present[0], present.at(-1)]
+  if (!min || !max) return {}
+  return {
+    min: min.text,
+    max: max.text,
+    ...(min.bytes !== undefined && { minBytes: min.bytes }),
+    ...(max.bytes !== undefined && { maxBytes: max.bytes }),
+  }
+}
+
+/** Returns the finite range of a column of numbers or times; undefined without a value. */
+function rangeOf({ hasRange, minKey, maxKey, min, max }: ColumnState, { type }: MeasuredColumn): Range | undefined {
+  if (!hasRange) return undefined
+  if (type.dataType === 'DOUBLE' || type.dataType === 'FLOAT') return { min: doubleOf(minKey), max: doubleOf(maxKey) }
+  if (type.dataType !== 'DECIMAL') return { min: minKey, max: maxKey }
+  const scale = type.scale ?? 0
+  const unscaled = ({ bytes }: { bytes: Buffer }) => BigInt(numericText(bytes, scale).replace('.', ''))
+  return { min: unscaled(min), max: unscaled(max) }
+}
+
+const maxFrequentValues = 10
+
+/**
+ * Returns the most frequent values. If `values` are a sample, the counts are estimates with the number in the sample as the lower bound,
+ * and values that occur once in it are left out, because they need not be frequent.
+ */
+function frequentValues({ counts, show }: ColumnValues, present: number, isExact: boolean): FrequentValue[] {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const indexes = counts
+    .map((_, index) => index)
+    .filter((index) => isExact || counts[index]! > 1)
+    .toSorted((one, other) => counts[other]! - counts[one]! || one - other)
+  return indexes.slice(0, maxFrequentValues).map((index) => {
+    const { text, bytes } = show(index)
+    const count = counts[index]!
+    return {
+      value: text,
+      ...(bytes !== undefined && { bytes }),
+      rows: isExact ? count : Math.round((count * present) / total),
+      ...(!isExact && { atLeast: count }),
+    }
+  })
+}
+
+/**
+ * Buckets of equal width between minimum and maximum. Bucket `i` has the values from `bounds[i]` to `bounds[i + 1]`, without the latter;
+ * the last bucket has both. The sum of `rows` is the number of finite values.
+ */
+interface Histogram {
+  bounds: string[]
+  rows: number[]
+}
+
+const maxBuckets = 20
+
+/** Minimum and maximum: whole numbers on the scale of `ColumnValues.numbers` as bigint, or floats. */
+type Range = { min: bigint; max: bigint } | { min: number; max: number }
+
+/** Returns the histogram of `rows` finite values, in proportion to `values`, which has all or some of them; undefined without values. */
+function histogramOf(
+  range: Range,
+  { counts, numbers }: ColumnValues,
+  rows: number,
+  type: StoredType,
+): Histogram | undefined {
+  const bounds =
+    typeof range.min === 'bigint' ? wholeBounds(range.min, range.max as bigint) : floatBounds(range as FloatRange)
+  const starts = bounds.slice(0, -1).map(Number)
+  const found = starts.map(() => 0)
+  for (const [index, number] of numbers.entries())
+    if (!Number.isNaN(number)) found[findBucket(starts, number)]! += counts[index]!
+  const scaled = inProportion(found, rows)
+  return scaled && { bounds: bounds.map((bound) => boundText(bound, type)), rows: scaled }
+}
+
+type FloatRange = { min: number; max: number }
+
+/** Returns whole bounds. A range of few whole numbers has a bucket for each. */
+function wholeBounds(min: bigint, max: bigint): bigint[] {
+  const size = max - min + 1n
+  const buckets = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)
+  return [...Array.from({ length: Number(buckets) }, (_, index) => min + (size * BigInt(index)) / buckets), max]
+}
+
+function floatBounds({ min, max }: FloatRange): number[] {
+  if (min === max) return [min, max]
+  // The difference of minimum and maximum can overflow, but not their parts.
+  const between = Array.from({ length: maxBuckets - 1 }, (_, index) => {
+    const share = (index + 1) / maxBuckets
+    return min * (1 - share) + max * share
+  })
+  // Neighbouring doubles can have no number between them.
+  return [min, ...new Set(between.filter((bound) => bound > min && bound < max)), max]
+}
+
+/** Returns the last bucket that starts at or before a number. */
+function findBucket(starts: readonly number[], number: number): number {
+  let [low, high] = [0, starts.length - 1]
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (starts[middle]! <= number) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+function boundText(bound: bigint | number, { dataType, scale = 0 }: StoredType): string {
+  if (typeof bound === 'number') return floatText(bound, dataType === 'FLOAT' ? 'FLOAT' : 'DOUBLE')
+  return dataType === 'DECIMAL' ? decimalText(bound, scale) : keyText(bound, dataType)
+}
+
+/** Scales counts so that their sum is `total`: rounds down, and gives what is left to the largest remainders. */
+function inProportion(counts: readonly number[], total: number): number[] | undefined {
+  const sum = counts.reduce((one, other) => one + other, 0)
+  if (sum === 0) return undefined
+  const shares = counts.map((count) => (count * total) / sum)
+  const scaled = shares.map(Math.floor)
+  const left = total - scaled.reduce((one, other) => one + other, 0)
+  const byRemainder = shares
+    .map((share, index) => ({ index, remainder: share - scaled[index]! }))
+    .toSorted((one, other) => other.remainder - one.remainder)
+  for (const { index } of byRemainder.slice(0, left)) scaled[index]! += 1
+  return scaled
+}

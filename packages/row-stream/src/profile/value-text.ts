@@ -1,0 +1,77 @@
+import { epochDays, epochMicroseconds } from '../copy-binary/calendar.ts'
+import { dateText, floatText, timestampText } from '../copy-binary/vector-text.ts'
+import type { StoredType } from '../row-stream.ts'
+
+const infinityOf = { DATE: 0x7fffffffn, TIMESTAMP: 0x7fffffffffffffffn, TIMESTAMPTZ: 0x7fffffffffffffffn }
+
+/** Returns the value of a key of assembly/value-keys.ts, as PostgreSQL prints it. */
+export function keyText(key: bigint, dataType: StoredType['dataType']): string {
+  switch (dataType) {
+    case 'BOOLEAN':
+      return key === 0n ? 'false' : 'true'
+    case 'DATE':
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ': {
+      const infinity = infinityOf[dataType]
+      if (key === infinity || key === -infinity - 1n) return key > 0n ? 'infinity' : '-infinity'
+      if (dataType === 'DATE') return dateText(Number(key) + epochDays)
+      return timestampText(key + epochMicroseconds, dataType === 'TIMESTAMPTZ' ? '+00' : '')
+    }
+    case 'DOUBLE':
+    case 'FLOAT':
+      return floatText(doubleOf(key), dataType)
+    default:
+      return String(key)
+  }
+}
+
+/** Returns the double of a key with the order of the numbers. */
+export function doubleOf(key: bigint): number {
+  keyView.setBigInt64(0, key < 0n ? key ^ 0x7fffffffffffffffn : key)
+  return keyView.getFloat64(0)
+}
+
+const keyView = new DataView(new ArrayBuffer(8))
+
+const signs: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
+const negativeSign = 0x4000
+
+/** Returns PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. */
+export function numericText(bytes: Buffer, columnScale?: number): string {
+  const sign = bytes.readUInt16BE(4)
+  if (signs[sign] !== undefined) return signs[sign]
+  const weight = bytes.readInt16BE(2)
+  const scale = columnScale ?? bytes.readUInt16BE(6)
+  let whole = ''
+  for (let power = Math.max(weight, 0); power >= 0; power--) whole += groupText(bytes, power)
+  let fraction = ''
+  for (let power = -1; fraction.length < scale; power--) fraction += groupText(bytes, power)
+  const text = whole.replace(/^0+(?=\d)/, '') + (scale > 0 ? `.${fraction.slice(0, scale)}` : '')
+  return sign === negativeSign ? `-${text}` : text
+}
+
+const groupText = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(4, '0')
+
+/** Returns the four digits of a numeric that stand for `power` of 10,000. */
+function numericGroup(bytes: Buffer, power: number): number {
+  const index = bytes.readInt16BE(2) - power
+  const isThere = index >= 0 && index < bytes.readUInt16BE(0) && 10 + index * 2 <= bytes.length
+  return isThere ? bytes.readUInt16BE(8 + index * 2) : 0
+}
+
+/** Returns a numeric times 10 to the power of `scale`; NaN if it is not finite. Exact up to 12 digits; further ones are rounded. */
+export function unscaledNumeric(bytes: Buffer, scale: number): number {
+  const sign = bytes.readUInt16BE(4)
+  if (signs[sign] !== undefined) return Number.NaN
+  const lastGroup = -Math.ceil(scale / 4)
+  let digits = 0
+  for (let power = Math.max(bytes.readInt16BE(2), 0); power >= lastGroup; power--)
+    digits = digits * 10_000 + numericGroup(bytes, power)
+  const unscaled = digits / 10 ** (-lastGroup * 4 - scale)
+  return sign === negativeSign ? -unscaled : unscaled
+}
+
+/** Decodes a text that may end inside a character. */
+export function wholeCharacters(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
+}
