@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { Problem, problems } from '@sluice/http-server'
+import { type Caller, Problem, problems } from '@sluice/http-server'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { removeUnneededFiles } from '../runs/files-in-use.ts'
 import { decodeBody, findBodyEncoding } from '../files/decode-body.ts'
@@ -26,11 +26,6 @@ export async function receiveUpload(
   uid: string,
   stream: Readable = request.stream,
 ): Promise<StoredUpload> {
-  const { socket } = request.stream
-  const disconnected = new AbortController()
-  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
-  socket.once('close', onClose)
-  if (socket.destroyed) onClose()
   const quota = new QuotaReservation(db, { uid, client: caller.client, limit: files.clientLimit })
   const receive = async () => {
     const { headers } = request.stream
@@ -46,7 +41,7 @@ export async function receiveUpload(
     return receiveFile(announced > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
   }
   try {
-    const { size, sha256 } = await requestSlots.uploads.run(caller.client, receive, { signal: disconnected.signal })
+    const { size, sha256 } = await inUploadSlot(caller, request.stream, receive)
     return {
       size,
       sha256,
@@ -60,6 +55,21 @@ export async function receiveUpload(
   } catch (error) {
     await quota.release()
     throw error
+  }
+}
+
+/** Runs work in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. */
+export async function inUploadSlot<T>(
+  { client }: Pick<Caller, 'client'>,
+  { socket }: IncomingMessage,
+  work: () => Promise<T>,
+): Promise<T> {
+  const disconnected = new AbortController()
+  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
+  socket.once('close', onClose)
+  if (socket.destroyed) onClose()
+  try {
+    return await requestSlots.uploads.run(client, work, { signal: disconnected.signal })
   } finally {
     socket.off('close', onClose)
   }
