@@ -6,12 +6,12 @@ import type { DB } from '../../database.ts'
 import { uploadLocked, uploadMissing } from './upload-records.ts'
 
 /** Seconds after which a lease ends if its process no longer renews it, for example after a crash. */
-const leaseSeconds = 30
+const leaseSeconds = 15
 const renewalMs = 1_000
 /** A holder stops this long before its lease ends, because a write may be under way. */
-const marginMs = 10_000
-/** How long a request waits for the lease of another one. */
-const waitMs = 15_000
+const marginMs = 5_000
+/** How long a request waits for the lease of another one, also of a process that has died. */
+const waitMs = 20_000
 const pollMs = 150
 
 /**
