@@ -2,7 +2,7 @@ import { type DetailedError, Upload, type UploadOptions } from 'tus-js-client'
 import type { RequestTransport } from './service-client.ts'
 import { FetchStack } from './tus-fetch-stack.ts'
 
-/** Where the address of an unfinished upload is kept, such as `localStorage`. The address is useless without a token of its user. */
+/** Keeps the address of an unfinished upload, such as `localStorage`. The address is useless without a token of its user. */
 export interface ResumeStorage {
   getItem(key: string): string | null | Promise<string | null>
   setItem(key: string, value: string): unknown
@@ -106,7 +106,7 @@ function sendFile(
       finish()
     }
     const tusOptions: UploadOptions = {
-      // With an endpoint, tus-js-client starts anew after any error of the address, such as an overload.
+      // Given an endpoint, tus-js-client starts again after any error of the address, such as an overload.
       endpoint: address ? null : uploads,
       uploadUrl: address ?? null,
       headers: headersOf(init),

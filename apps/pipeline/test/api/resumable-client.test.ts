@@ -72,7 +72,7 @@ function send(pipeline: string, { token = person.token, body = blob, signal, att
   })
 }
 
-/** What another process finds again. */
+/** A storage that another process finds again. */
 function createStorage() {
   const entries = new Map<string, string>()
   return {

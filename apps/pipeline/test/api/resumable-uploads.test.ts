@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import * as tusClient from 'tus-js-client'
 import { until } from '@sluice/testing/wait-until'
-import { removeExpiredUploads } from '../../src/worker/maintenance/remove-expired-uploads.ts'
+import { removeExpiredUploads } from '../../src/worker/maintenance/remove-unused-files.ts'
 import type { Person } from '../join-identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { startGate, type Gate } from './interruptible-proxy.ts'
@@ -261,7 +261,7 @@ describe('an upload', () => {
     const address = await tus.address(content.length)
     const half = 1_000_000
     expect((await tus.append(address, 0, content.slice(0, half))).headers.get('upload-offset')).toBe(String(half))
-    // What a killed process leaves: a lease that it does not renew, and bytes whose position was not stored.
+    // A killed process leaves a lease that it does not renew, and bytes whose position was not stored.
     await service.stack.db
       .updateTable('resumable_uploads')
       .set({

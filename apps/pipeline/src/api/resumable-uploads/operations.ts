@@ -8,9 +8,8 @@ import { type PipelineContext, type RequestContext, definePipelineOperation } fr
 import { inUploadSlot } from '../receive-upload.ts'
 import { finishUpload, removeUpload } from './end-upload.ts'
 import { handleTusRequest } from './tus-request.ts'
-import { assertAppendable, assertTusVersion, parseUploadLength, tusVersion } from './upload-headers.ts'
+import { assertAppendable, assertTusVersion, parseFileName, parseUploadLength, tusVersion } from './upload-headers.ts'
 import { UploadLease } from './upload-lease.ts'
-import { parseFileName } from './upload-metadata.ts'
 import { type UploadRow, expiresAt, insertUpload, listUploads, presentUpload, readUpload } from './upload-records.ts'
 import { UploadStore } from './upload-store.ts'
 

@@ -10,7 +10,7 @@ const leaseSeconds = 15
 const renewalMs = 1_000
 /** A holder stops this long before its lease ends, because a write may be under way. */
 const marginMs = 5_000
-/** How long a request waits for the lease of another one, also of a process that has died. */
+/** Milliseconds for which a request waits for the lease of another one, also of a process that has died. */
 const waitMs = 20_000
 const pollMs = 150
 

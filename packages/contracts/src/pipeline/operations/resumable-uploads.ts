@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { ResumableUpload } from '../data-pipeline/resumable-upload.ts'
+import { ResumableUpload } from '../data-pipeline/uploaded-file.ts'
 
 const manage = ['ROLE_MANAGE_DATA_PIPELINE'] as const
 const uploads = '/data-pipelines/:uid/uploads'
