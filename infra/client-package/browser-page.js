@@ -1,5 +1,6 @@
 import { followRun, items, RemoteProblem, serviceClient, signIn, upload } from '@sluice/client'
 import { dataPipelines, schemas } from '@sluice/client/pipeline'
+import { resumableTransport } from '@sluice/client/resumable'
 
 /** The script of index.html: it signs in, lists schemas page by page, and loads a chosen file. */
 
@@ -38,6 +39,7 @@ onSubmit('#sign-in', async (fields) => {
 
 onSubmit('#load', async (fields) => {
   const file = fields.get('file')
+  const onProgress = (sent, size) => append('#sent', `${sent} of ${size}`)
   const [schema] = await pipeline.call(schemas.list, { query: { pageSize: 1, order: ['name:asc'] } })
   const { id } = await pipeline.call(dataPipelines.create, {
     body: {
@@ -52,7 +54,8 @@ onSubmit('#load', async (fields) => {
     params: { uid: id },
     query: { name: file.name },
     body: file,
-    onProgress: (sent, size) => append('#sent', `${sent} of ${size}`),
+    onProgress,
+    ...(fields.get('resumable') && { transport: resumableTransport(file, { storage: localStorage, onProgress }) }),
   })
   const { data } = await pipeline.call(dataPipelines.run, { params: { uid: id }, body: {} })
   for await (const event of followRun(pipeline, { uid: id, taskId: String(data?.['taskId']) })) {

@@ -12,6 +12,7 @@ import { build } from 'esbuild'
 import { until } from '@sluice/testing/wait-until'
 import type { Browser, ElementHandle } from 'puppeteer-core'
 import { describeInBrowser, startBrowser, visit } from '../../apps/identity/test/pages/browser.ts'
+import { startGate, type Gate } from '../../apps/pipeline/test/api/interruptible-proxy.ts'
 import { writeHealthData } from '../demo/health-data.ts'
 import { runProgram } from '../docs-tests/run-program.ts'
 import { type RunningStack, startStack } from '../docs-tests/running-stack.ts'
@@ -51,7 +52,8 @@ async function installPackage(): Promise<string> {
   await mkdir(installed, { recursive: true })
   await run('tar', ['-xzf', join(folder, 'sluice-client-0.1.0.tgz'), '-C', installed, '--strip-components=1'], folder)
   await rm(built, { recursive: true })
-  await symlink(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
+  for (const other of ['@types', 'tus-js-client'])
+    await symlink(join(root, 'node_modules', other), join(folder, 'node_modules', other))
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
   return folder
 }
@@ -179,11 +181,13 @@ describe('a session of the running identity service', () => {
 })
 
 /** What browsers allow the page: its own scripts, no code from texts, and requests to both services. */
-const contentSecurityPolicy = () =>
-  `default-src 'none'; script-src 'self'; connect-src 'self' ${stack.identityUrl} ${stack.pipelineUrl}; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'`
+const contentSecurityPolicy = (pipelineUrl: string) =>
+  `default-src 'none'; script-src 'self'; connect-src 'self' ${stack.identityUrl} ${pipelineUrl}; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'`
 
 describeInBrowser('a page of another origin, without eval', () => {
   let browser: Browser
+  /** The way of the pages to the pipeline service. */
+  let gate: Gate
 
   beforeAll(async () => {
     const { outputFiles } = await build({
@@ -193,7 +197,9 @@ describeInBrowser('a page of another origin, without eval', () => {
       platform: 'browser',
       write: false,
     })
-    const { identityUrl, pipelineUrl } = stack
+    gate = await startGate(Number(new URL(stack.pipelineUrl).port))
+    const { identityUrl } = stack
+    const pipelineUrl = `http://127.0.0.1:${gate.port}`
     const files: Record<string, [type: string, text: string]> = {
       '/': ['text/html', await readFile(join(import.meta.dirname, 'index.html'), 'utf8')],
       '/page.js': ['text/javascript', outputFiles[0]!.text],
@@ -203,13 +209,16 @@ describeInBrowser('a page of another origin, without eval', () => {
       const [type, text] = files[url] ?? ['text/plain', '']
       response.writeHead(files[url] ? 200 : 404, {
         'content-type': type,
-        'content-security-policy': contentSecurityPolicy(),
+        'content-security-policy': contentSecurityPolicy(pipelineUrl),
       })
       response.end(text)
     })
     browser = await startBrowser()
   })
-  afterAll(() => browser?.close())
+  afterAll(async () => {
+    await browser?.close()
+    await gate?.shut()
+  })
 
   async function addSchemas(names: string[]): Promise<void> {
     const session = await signIn({ identityUrl: stack.identityUrl, username: 'admin', password: stack.password })
@@ -270,6 +279,49 @@ describeInBrowser('a page of another origin, without eval', () => {
 
     await close()
     // Chromium reports refused requests, and would report everything that the policy forbids.
+    expect(consoleMessages.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+  })
+
+  it('continues an upload in the middle of the file after its connection was cut', async () => {
+    await addSchemas(['c_sixth'])
+    const file = join(project, 'cut.csv')
+    await writeHealthData(file, { rows: 40_000 })
+    const { page, requests, consoleMessages, close } = await visit(browser, { javaScript: true })
+    const textOf = (selector: string) => page.$eval(selector, ({ textContent }) => textContent)
+    const sent = async () =>
+      (await page.$$eval('#sent li', (all) => all.map(({ textContent }) => textContent))).map((text) =>
+        Number.parseInt(text, 10),
+      )
+    await page.goto(origin)
+    await page.type('[name=username]', 'admin')
+    await page.type('[name=password]', stack.password)
+    await page.click('#sign-in button')
+    await page.waitForSelector('#schemas li')
+    await ((await page.$('[name=file]')) as ElementHandle<any>).uploadFile(file)
+    await page.$eval('[name=resumable]', (box) => ((box as unknown as { checked: boolean }).checked = true))
+    const network = { upload: 1024 * 1024, download: -1, latency: 0 }
+    await page.emulateNetworkConditions(network)
+    await page.click('#load button')
+    await until(async () => ((await sent()).at(-1) ?? 0) > 500_000)
+    await gate.shut()
+    const before = (await sent()).length
+    await gate.open()
+    await until(async () => `${await textOf('#outcome')}${await textOf('#error')}` !== '')
+    expect([await textOf('#error'), await textOf('#outcome')]).toEqual([
+      '',
+      expect.stringMatching(/^OK: Loaded 40,000 rows /),
+    ])
+
+    const { length: size } = await readFile(file)
+    expect((await sent())[before]).toBeGreaterThan(0)
+    expect((await sent()).at(-1)).toBe(size)
+    const [, ...later] = requests
+      .filter(({ method, url }) => method !== 'OPTIONS' && /\/(file|uploads)\b/.test(url))
+      .map(({ method, url }) => `${method} ${/\/(file|uploads)\b/.exec(url)![1]}`)
+    expect(later.filter((sent) => sent === 'PATCH uploads').length).toBeGreaterThanOrEqual(2)
+    expect(new Set(later)).toEqual(new Set(['PATCH uploads', 'HEAD uploads', 'GET uploads']))
+    expect(await page.evaluate('Object.keys(localStorage).length')).toBe(0)
+    await close()
     expect(consoleMessages.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
   })
 

@@ -39,6 +39,7 @@ const pages = [
   'docs/checks.md',
   'docs/settings.md',
   'docs/sharing.md',
+  'docs/uploads.md',
   'docs/exports.md',
   'docs/queries.md',
   'docs/connect.md',

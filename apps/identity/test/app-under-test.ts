@@ -107,9 +107,9 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
 }
 
 function withToken(http: ReturnType<typeof supertest>, token: string) {
-  const send = (method: 'get' | 'post' | 'put' | 'delete') => (path: string) =>
+  const send = (method: 'get' | 'post' | 'put' | 'patch' | 'delete') => (path: string) =>
     http[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`)
-  return { get: send('get'), post: send('post'), put: send('put'), delete: send('delete') }
+  return { get: send('get'), post: send('post'), put: send('put'), patch: send('patch'), delete: send('delete') }
 }
 
 async function insertClient(db: Kysely<DB>, body: ClientBody): Promise<string> {

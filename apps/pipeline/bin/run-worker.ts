@@ -41,7 +41,7 @@ import { eraseDeletedClients } from '../src/worker/maintenance/erase-deleted-cli
 import { deleteOldRuns, maintainPartitions } from '../src/worker/maintenance/delete-old-runs.ts'
 import { addDomainToDatasetPublishers } from '../src/worker/maintenance/add-domain-to-dataset-publishers.ts'
 import { queueMissingRuns } from '../src/worker/maintenance/queue-missing-runs.ts'
-import { removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
+import { removeExpiredUploads, removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
 import { readersLock, startMaintenance } from '../src/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../src/worker/metrics.ts'
 import { listenForProbes } from '../src/worker/health-server.ts'
@@ -155,6 +155,7 @@ await main(async () => {
       dropDeleted({ db, warehouses, logger }),
       sweepStaging({ db, warehouses }),
       expirePrevious({ db, warehouses }),
+      removeExpiredUploads({ db, filesDirectory }),
       removeFiles({ db, filesDirectory }),
       deleteOldRuns({ db, days: config.RUN_RETENTION_DAYS }),
       pruneLedgers({ db, warehouses, keepDays: config.RUN_RETENTION_DAYS }),

@@ -1,4 +1,4 @@
-import type { Express } from 'express'
+import { type Express, Router } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { missingKeysCheck } from '@sluice/database'
 import { createAuthenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http-server'
@@ -10,6 +10,7 @@ import { filesHealthCheck } from './files/files-health-check.ts'
 import { pipelineServiceInfo } from './openapi-info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation-context.ts'
+import { tusCapabilities } from './api/resumable-uploads/upload-headers.ts'
 import { watchRuns } from './api/runs/run-changes.ts'
 import { translateDatabaseError } from './problems/translate-errors.ts'
 import { durableSealedColumns } from './secrets/sealed-secrets.ts'
@@ -54,6 +55,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     publicUrl: config.PIPELINE_PUBLIC_URL,
     // The Host header of a request can be the listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
+    options: optionsRoutes(context.files.uploadLimit),
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     translate: translateDatabaseError,
@@ -80,6 +82,16 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     }),
     run: (operation, caller, facts, work) => audited(operation, caller, facts, ownContext, work),
   })
+}
+
+/** Returns what tus clients may ask before an upload. Browsers send OPTIONS for another purpose, with the method that they will use. */
+function optionsRoutes(uploadLimit: number): Router {
+  const routes = Router()
+  routes.options('/api/v1/data-pipelines/:uid/uploads{/:upload}', (request, response, next) => {
+    if (request.headers['access-control-request-method'] !== undefined) return next()
+    response.status(204).set(tusCapabilities(uploadLimit)).end()
+  })
+  return routes
 }
 
 async function assertResponds(url: string): Promise<void> {

@@ -229,6 +229,24 @@ export interface RejectedRows {
   run_id: number;
 }
 
+export interface ResumableUploads {
+  client: string;
+  created_at: Generated<Timestamp>;
+  created_by: string;
+  finished_at: Timestamp | null;
+  lease: string | null;
+  leased_until: Timestamp | null;
+  length: number;
+  metadata: string | null;
+  name: string;
+  pipeline_id: number;
+  received: Generated<number>;
+  release_requested: Generated<boolean>;
+  result: Json | null;
+  touched_at: Generated<Timestamp>;
+  uid: string;
+}
+
 export interface RunLogs {
   created_at: Generated<Timestamp>;
   id: Generated<number>;
@@ -549,6 +567,7 @@ export interface DB {
   public_datasets: PublicDatasets;
   record_changes: RecordChanges;
   rejected_rows: RejectedRows;
+  resumable_uploads: ResumableUploads;
   run_logs: RunLogs;
   runnables: Runnables;
   running_uploads: RunningUploads;

@@ -30,6 +30,10 @@ const resourceNouns: ServiceInfo['nouns'] = {
     name: 'Data pipelines',
     description: 'Loads from a source into tables of the warehouse: settings, schedule, runs and logs.',
   },
+  resumableUploads: {
+    name: 'Resumable uploads',
+    description: 'Uploads to data pipelines that continue after a broken connection, by tus 1.0.',
+  },
   publicDatasets: {
     name: 'Public datasets',
     description: 'Tables that are uploaded once and that data pipelines of every organisation can load.',

@@ -17,8 +17,8 @@ export interface UploadOptions {
   /** How often a Blob is sent until the connection holds. Default: 3. */
   attempts?: number
   /**
-   * Sends the request in another way, such as by a protocol that resumes broken uploads. It adds the body itself, and
-   * its response is the response of the operation.
+   * Sends the request in another way, such as `resumableTransport` of `@sluice/client/resumable`. It adds the body
+   * itself, and its response is the response of the operation.
    */
   transport?: RequestTransport
 }
@@ -158,7 +158,7 @@ interface ByteSource {
  * Starts to read a source at once, so that it is closed even if the request is never sent. A stream of Node.js that
  * cannot be opened would otherwise end the process.
  */
-function readAhead(source: AsyncIterable<Uint8Array>): ByteSource {
+export function readAhead(source: AsyncIterable<Uint8Array>): ByteSource {
   const iterator = source[Symbol.asyncIterator]()
   let first: Promise<IteratorResult<Uint8Array>> | undefined = iterator.next()
   first.catch(() => {})
@@ -174,7 +174,7 @@ function readAhead(source: AsyncIterable<Uint8Array>): ByteSource {
   }
 }
 
-async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, void> {
+export async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, void> {
   const reader = file.stream().getReader()
   for (;;) {
     const { done, value } = await reader.read()
@@ -184,7 +184,7 @@ async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, void> {
 }
 
 /** Sends a stream, and counts what was taken from it. */
-function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
+export function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
   return async (url, init) => {
     let sent = 0
     let failure: BodySourceError | undefined

@@ -1,7 +1,7 @@
 import type { Contract } from './contract.ts'
 import type { Role } from './roles.ts'
 
-export type HttpMethod = 'get' | 'post' | 'put' | 'delete'
+export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /**
  * The callers that an operation allows. `anyone`: no token required. `signed-in`: any user. `in-person`: a user who signed in
@@ -16,6 +16,12 @@ export type PathParameters<Path extends string> = Path extends `${string}:${infe
   : Path extends `${string}:${infer Name}`
     ? { [K in Name]: string }
     : {}
+
+export interface HeaderDescription {
+  description: string
+  /** Default: false. */
+  required?: boolean
+}
 
 /**
  * Declares one operation of a service without its handler. Routes, validation, authorisation, OpenAPI and the typed client are
@@ -34,7 +40,13 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   inPerson?: boolean
   /** A write runs in one transaction and adds a row to the audit log. A read does neither. */
   effect: 'read' | 'write'
+  /** Whether a request of this write may succeed without a write to audit, such as one part of an upload. */
+  mayWriteNothing?: boolean
   status: number
+  /** Request headers beyond those that follow from the other fields, by name. */
+  requestHeaders?: Readonly<Record<string, HeaderDescription>>
+  /** Response headers beyond those that follow from the other fields, by name. */
+  responseHeaders?: Readonly<Record<string, HeaderDescription>>
   query?: Contract<Query>
   body?: Contract<Body>
   /** Bytes of a JSON body that may have more than 1 MB. Each organisation has one such request at a time. */

@@ -34,6 +34,8 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   bodyTimeoutMs?: number
   /** Shows errors in a browser as a page. Passes other errors on to the problem documents. */
   problemPages?: ErrorRequestHandler
+  /** Routes before the handling of cross-origin requests, which answers every OPTIONS request. */
+  options?: Router
   /** Further Express routes below the root, such as published keys. */
   sideDoors?: Router
 }
@@ -52,6 +54,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
   app.set('query parser', 'simple')
   app.use(identifyRequest, logRequests(service.logger), measureDuration(service.metrics))
   app.use(helmet({ strictTransportSecurity: { maxAge: 31_536_000 } }))
+  if (service.options) app.use(service.options)
   app.use(
     cors({
       origin: [...service.corsOrigins],
@@ -61,6 +64,14 @@ export function createApp<Context>(service: HttpService<Context>): Express {
         'Link',
         'Location',
         'Retry-After',
+        'Tus-Extension',
+        'Tus-Max-Size',
+        'Tus-Resumable',
+        'Tus-Version',
+        'Upload-Expires',
+        'Upload-Length',
+        'Upload-Metadata',
+        'Upload-Offset',
         'X-Request-Id',
         'X-Total-Count',
         'X-Page',

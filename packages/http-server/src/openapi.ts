@@ -163,8 +163,11 @@ function problemsOf(signature: OperationSignature): Record<string, OpenApiValue>
 }
 
 function headerParameters(signature: OperationSignature): OpenApiValue[] {
-  const { effect, response, events } = signature
+  const { effect, response, events, requestHeaders = {} } = signature
   return [
+    ...Object.entries(requestHeaders).map(([name, { description, required }]) =>
+      headerParameter(name, description, required),
+    ),
     ...(events ? [headerParameter('Last-Event-ID', 'Continue after the event with this id.')] : []),
     ...(takesIfMatch(signature)
       ? [
@@ -180,15 +183,19 @@ function headerParameters(signature: OperationSignature): OpenApiValue[] {
   ]
 }
 
-const headerParameter = (name: string, description: string) => ({
+const headerParameter = (name: string, description: string, required = false) => ({
   name,
   in: 'header',
   description,
+  ...(required && { required }),
   schema: { type: 'string' },
 })
 
-const responseHeaders = ({ paged, versioned, status, response }: OperationSignature) => ({
+const responseHeaders = ({ paged, versioned, status, response, responseHeaders: more = {} }: OperationSignature) => ({
   ...requestId,
+  ...Object.fromEntries(
+    Object.entries(more).map(([name, { description }]) => [name, { description, schema: { type: 'string' } }]),
+  ),
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
   ...(status === 201 && { Location: { description: 'Where it is found.', schema: { type: 'string' } } }),

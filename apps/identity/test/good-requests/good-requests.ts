@@ -25,7 +25,7 @@ export interface GoodRequest {
   query?: string
   body?: object
   /** The caller. By default, the request is sent by a new super admin. */
-  by?: Pick<Stage['admin'], 'get' | 'post' | 'put' | 'delete'>
+  by?: Pick<Stage['admin'], 'get' | 'post' | 'put' | 'patch' | 'delete'>
 }
 
 export type GoodRequests = Record<string, () => Promise<GoodRequest>>

@@ -40,9 +40,11 @@ interface Visit {
 export async function visit(browser: Browser, { javaScript, scheme = 'light', width = 1280, language = 'en' }: Visit) {
   const context = await browser.createBrowserContext()
   const page = await context.newPage()
-  const requests: { url: string; referer: string | undefined }[] = []
+  const requests: { method: string; url: string; referer: string | undefined }[] = []
   const consoleMessages: string[] = []
-  page.on('request', (request) => requests.push({ url: request.url(), referer: request.headers()['referer'] }))
+  page.on('request', (request) =>
+    requests.push({ method: request.method(), url: request.url(), referer: request.headers()['referer'] }),
+  )
   page.on('console', (message) => consoleMessages.push(message.text()))
   page.on('pageerror', (error) => consoleMessages.push(String(error)))
   await page.setJavaScriptEnabled(javaScript)

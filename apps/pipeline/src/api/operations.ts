@@ -9,6 +9,7 @@ import { deletedClientOperations } from './deleted-clients/operations.ts'
 import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation-context.ts'
 import { allRunsOperations } from './runs/all-runs.ts'
+import { resumableUploadOperations } from './resumable-uploads/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
 import { publicOperations } from './public-data/operations.ts'
 import { publicDatasetOperations } from './public-datasets/operations.ts'
@@ -28,6 +29,7 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(settingOperations),
   ...Object.values(variableOperations),
   ...Object.values(dataPipelineOperations),
+  ...Object.values(resumableUploadOperations),
   ...Object.values(publicDatasetOperations),
   ...Object.values(dataQualityCheckOperations),
   ...Object.values(dataQualityCheckGroupOperations),

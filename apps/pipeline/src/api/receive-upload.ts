@@ -1,7 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { Problem, problems } from '@sluice/http-server'
+import { type Caller, Problem, problems } from '@sluice/http-server'
+import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { removeUnneededFiles } from '../runs/files-in-use.ts'
+import { decodeBody, findBodyEncoding } from '../files/decode-body.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
 import type { RequestContext } from './operation-context.ts'
@@ -16,29 +18,30 @@ export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
 }
 
 /**
- * Writes an upload to disk in an upload slot of its organisation. The body is not read while it waits for the slot. `stream` is the file if
- * the body is a form. Throws 422 if the files of the organisation have reached their limit.
+ * Writes an upload to disk, decoded, in an upload slot of its organisation. The body is not read while it waits for the slot. `stream` is
+ * the file if the body is a form. Throws 422 if the files of the organisation have reached their limit.
  */
 export async function receiveUpload(
   { db, caller, request, files }: Pick<RequestContext, 'db' | 'caller' | 'request' | 'files'>,
   uid: string,
   stream: Readable = request.stream,
 ): Promise<StoredUpload> {
-  const { socket } = request.stream
-  const disconnected = new AbortController()
-  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
-  socket.once('close', onClose)
-  if (socket.destroyed) onClose()
   const quota = new QuotaReservation(db, { uid, client: caller.client, limit: files.clientLimit })
   const receive = async () => {
-    const announced = Number(request.stream.headers['content-length'] ?? 0)
+    const { headers } = request.stream
+    const encoding = findBodyEncoding(headers)
+    const announced = Number(headers['content-length'] ?? 0)
     await quota.reserve(announced)
     // Destroying the stream would close the connection before the response with the reason is sent.
     const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
+    if (encoding) {
+      const decoded = decodeBody(chunks, encoding, { ...defaultUploadLimits, receivedBytes: files.uploadLimit })
+      return receiveFile(reserveWhileReading(decoded, quota), files, uid)
+    }
     return receiveFile(announced > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
   }
   try {
-    const { size, sha256 } = await requestSlots.uploads.run(caller.client, receive, { signal: disconnected.signal })
+    const { size, sha256 } = await inUploadSlot(caller, request.stream, receive)
     return {
       size,
       sha256,
@@ -52,6 +55,21 @@ export async function receiveUpload(
   } catch (error) {
     await quota.release()
     throw error
+  }
+}
+
+/** Runs work in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. */
+export async function inUploadSlot<T>(
+  { client }: Pick<Caller, 'client'>,
+  { socket }: IncomingMessage,
+  work: () => Promise<T>,
+): Promise<T> {
+  const disconnected = new AbortController()
+  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
+  socket.once('close', onClose)
+  if (socket.destroyed) onClose()
+  try {
+    return await requestSlots.uploads.run(client, work, { signal: disconnected.signal })
   } finally {
     socket.off('close', onClose)
   }
@@ -61,8 +79,8 @@ export async function receiveUpload(
 const reservationStepBytes = 16 * 1024 * 1024
 
 /**
- * Yields the chunks of a body without Content-Length, and reserves their bytes. The last reservation covers the whole body, so that
- * concurrent uploads together cannot exceed the limit.
+ * Yields the chunks of a body of unknown size, and reserves their bytes. The last reservation covers the whole body, so that concurrent
+ * uploads together cannot exceed the limit.
  */
 async function* reserveWhileReading(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
   let received = 0
@@ -78,13 +96,14 @@ async function* reserveWhileReading(chunks: AsyncIterable<Buffer>, quota: QuotaR
   await quota.reserve(received)
 }
 
-/** Throws 413 or 415 for a body that is too large or not a plain file, according to its headers. */
+/** Throws 413 or 415 for a body that is too large, not a file, or in an unknown encoding, according to its headers. */
 export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
   assertBinaryBody(headers)
+  findBodyEncoding(headers)
 }
 
-/** Throws 415 for a form or a compressed body. */
+/** Throws 415 for JSON and for a form. */
 export function assertBinaryBody(headers: IncomingHttpHeaders): void {
   const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {
@@ -92,6 +111,10 @@ export function assertBinaryBody(headers: IncomingHttpHeaders): void {
       'application/octet-stream: the body is the file itself, for example with curl --data-binary @file.csv',
     )
   }
-  if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
+}
+
+/** Throws 415 for a compressed body, where the service takes plain ones only. */
+export function assertPlainEncoding({ 'content-encoding': encoding = 'identity' }: IncomingHttpHeaders): void {
+  if (encoding.trim().toLowerCase() !== 'identity')
     throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
 }

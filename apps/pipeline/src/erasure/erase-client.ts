@@ -18,6 +18,7 @@ const clientTables = [
   'destinations',
   'views',
   'warehouse_readers',
+  'resumable_uploads',
   'data_pipelines',
   'data_quality_check_groups',
   'data_quality_checks',
@@ -67,6 +68,7 @@ export async function eraseBulkData(
     .innerJoin('data_pipelines as p', 'p.id', 'f.pipeline_id')
     .select('f.uid')
     .where('p.client', '=', client)
+    .union(db.selectFrom('resumable_uploads').select('uid').where('client', '=', client))
     .execute()
   for (const { uid } of files) await rm(getUploadPath(filesDirectory, uid), { force: true })
   for (const table of ['run_logs', 'rejected_rows', 'data_quality_results'] as const)

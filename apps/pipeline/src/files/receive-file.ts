@@ -49,12 +49,13 @@ export async function receiveFile(
 }
 
 /** Makes a rename in the directory durable. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r')
   await directory.sync()
 }
 
-function toUploadProblem(error: unknown): unknown {
+/** Returns the problem for an error while a file is written; other errors unchanged. */
+export function toUploadProblem(error: unknown): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':

@@ -49,6 +49,30 @@ export const pipelineProblems: readonly KnownProblem[] = [
     when: 'The rows of the page exceed 4 MB. Use the `pageSize` given in `detail`.',
   },
   {
+    code: 'upload-offset',
+    status: 409,
+    title: 'The upload has another offset.',
+    when: '`Upload-Offset` is not the number of bytes that are stored. Read it with HEAD, and continue there; tus clients do so.',
+  },
+  {
+    code: 'upload-expired',
+    status: 410,
+    title: 'The upload has expired.',
+    when: 'No byte of the resumable upload arrived for 72 hours. Start a new one.',
+  },
+  {
+    code: 'tus-version',
+    status: 412,
+    title: 'This version of tus is not supported.',
+    when: 'The header `Tus-Resumable: 1.0.0` is missing, or names another version.',
+  },
+  {
+    code: 'upload-locked',
+    status: 423,
+    title: 'Another request is working on this upload.',
+    when: 'Another request sends bytes of the same resumable upload, or checks the complete file, or the upload was deleted. Try again in a few seconds.',
+  },
+  {
     code: 'not-exportable',
     status: 422,
     title: 'The rows do not fit into this format.',

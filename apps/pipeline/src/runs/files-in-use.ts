@@ -7,13 +7,15 @@ import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 
 /**
  * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
- * have a row for the client that publishes them.
+ * have a row for the client that publishes them. Unfinished resumable uploads have their announced size.
  */
 const neededFileRows = sql`(
   select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
   union
   select (input -> 'file' ->> 'uid')::uuid, client, (input -> 'file' ->> 'size')::bigint
   from runs where state = any(${[...underWay]}::text[])
+  union
+  select uid, client, length from resumable_uploads where finished_at is null
   union
   select f.uid, d.client, f.size from public_datasets d join uploaded_files f on f.pipeline_id = d.pipeline_id
   union
@@ -36,10 +38,12 @@ export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Prom
 export const neededBytes = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${neededFileRows} where client = ${client})`
 
-/** Returns the uids of a pipeline's uploaded file and of the files that its runs read. Replaced files may already be removed. */
+/** Returns the uids of a pipeline's uploaded file, of its resumable uploads, and of the files that its runs read. Replaced files may already be removed. */
 export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
   const { rows } = await sql<{ uid: string }>`
     select uid from uploaded_files where pipeline_id = ${pipeline}
+    union
+    select uid from resumable_uploads where pipeline_id = ${pipeline}
     union
     select (input -> 'file' ->> 'uid')::uuid from runs where runnable_id = ${pipeline} and input -> 'file' ->> 'uid' is not null`.execute(
     trx,

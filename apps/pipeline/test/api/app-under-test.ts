@@ -67,8 +67,8 @@ export async function startService({
 
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 
-  /** The same service once more, knowing nobody yet. */
-  const serve = async () => {
+  /** The same service once more, knowing nobody yet, with these limits in bytes. */
+  const serve = async (limits: { clientLimit?: number } = {}) => {
     const lookups = identityLookups(config)
     const { warehouses } = stack
     const { SECRET_KEYS } = config
@@ -97,7 +97,7 @@ export async function startService({
         maxAgeMs: 3_600_000,
         silenceMs: exportSilenceMs,
       }),
-      files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit },
+      files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit, ...limits },
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -129,6 +129,9 @@ interface Good {
   key?: string
   query?: string
   body?: object | string
+  /** The second id in the path. */
+  upload?: string
+  headers?: Record<string, string>
 }
 
 const given = () => ({ service, client, owner, loaded, fresh: make })
@@ -163,17 +166,20 @@ const parameters = () => ({
   kind: 'tables',
   key: 'THEME',
   name: loaded.table,
+  upload: randomUUID(),
 })
-const at = ({ path }: OperationSignature, uid: string = randomUUID(), taskId = loaded.run, key = parameters().key) =>
+const at = (
+  { path }: OperationSignature,
+  { uid = randomUUID(), ...more }: Pick<Good, 'uid' | 'taskId' | 'key' | 'upload'> = {},
+) =>
   Object.entries({
     uid,
     ...parameters(),
     ...(/^.destinations/.test(path) && { kind: 'data-elements' }),
-    taskId,
-    key,
+    ...more,
   }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
-const asked = (caller: Asking, signature: OperationSignature, { uid, taskId, key, query = '', body }: Good) => {
-  const request = caller[signature.method](`${at(signature, uid, taskId, key)}${query}`)
+const asked = (caller: Asking, signature: OperationSignature, { query = '', body, headers = {}, ...ids }: Good) => {
+  const request = caller[signature.method](`${at(signature, ids)}${query}`).set(headers)
   if (!signature.upload) return request.send(body)
   return request.type(`${signature.upload}${signature.form ? '; boundary=x' : ''}`).send(body ?? 'a\n1\n')
 }
@@ -219,7 +225,8 @@ describe.each(table)('%s', (id, signature) => {
   })
 
   it('returns 405 for another method, and lists the allowed methods', async () => {
-    const answer = await owner.patch(at(signature)).expect(405)
+    const other = signatures.some(({ method, path }) => method === 'patch' && path === signature.path) ? 'put' : 'patch'
+    const answer = await owner[other](at(signature)).expect(405)
     expect(answer.body.code).toBe('method-not-allowed')
     expect(answer.headers['allow']).toContain(signature.method.toUpperCase())
   })
@@ -293,11 +300,11 @@ describe.each(withBody)('%s', (id, signature) => {
   it('returns 400 for JSON that is not an object, and 415 for another content type', async () => {
     const { uid } = await good[id]!()
     for (const text of ['[]', '"text"', '7', 'null', 'true']) {
-      const sent = owner[signature.method](at(signature, uid)).type('application/json').send(text)
+      const sent = owner[signature.method](at(signature, { uid })).type('application/json').send(text)
       expect([text, (await sent).status]).toEqual([text, 400])
     }
-    await owner[signature.method](at(signature, uid)).type('text/plain').send('{}').expect(415)
-    await owner[signature.method](at(signature, uid)).type('form').send('name=a').expect(415)
+    await owner[signature.method](at(signature, { uid })).type('text/plain').send('{}').expect(415)
+    await owner[signature.method](at(signature, { uid })).type('form').send('name=a').expect(415)
   })
 })
 

@@ -16,6 +16,8 @@ const unreachable = {
   sqlQuery: 'select 1',
 }
 
+const tus = { 'Tus-Resumable': '1.0.0' }
+
 /** A good request of every operation on data pipelines, but those on what is checked of them. */
 export function goodDataPipelines(given: () => Given) {
   const loaded = () => ({ uid: given().loaded.pipeline })
@@ -25,6 +27,13 @@ export function goodDataPipelines(given: () => Given) {
     const { owner } = given()
     const { body: read } = await owner.get(`/data-pipelines/${loaded().uid}`).expect(200)
     return body({ name: read.name })
+  }
+  const upload = async () => {
+    const { owner, fresh } = given()
+    const uid = await fresh.pipeline()
+    const headers = { ...tus, 'Upload-Length': '4' }
+    const { body: created } = await owner.post(`/data-pipelines/${uid}/uploads`).set(headers).expect(201)
+    return { uid, upload: created.id as string }
   }
   /** A database that is there: the service's own, read as a source. */
   const atHome = () => {
@@ -62,6 +71,18 @@ export function goodDataPipelines(given: () => Given) {
       query: '?name=a.csv',
       body: 'a\n1\n',
     }),
+    'resumableUploads.list': async () => ({ uid: await given().fresh.pipeline() }),
+    'resumableUploads.create': async () => ({
+      uid: await given().fresh.pipeline(),
+      headers: { ...tus, 'Upload-Length': '4', 'Upload-Metadata': 'filename YS5jc3Y=' },
+    }),
+    'resumableUploads.append': async () => ({
+      ...(await upload()),
+      headers: { ...tus, 'Upload-Offset': '0' },
+      body: 'a\n1\n',
+    }),
+    'resumableUploads.read': () => upload(),
+    'resumableUploads.delete': async () => ({ ...(await upload()), headers: tus }),
     'dataPipelines.preview': async () => ({ body: { type: 'CSV_UPLOAD', id: loaded().uid, rows: 1 } }),
     'dataPipelines.previewFile': async () => ({
       query: '?name=a.csv&delimiter=COMMA&nullValues=NA',

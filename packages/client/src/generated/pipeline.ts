@@ -170,6 +170,19 @@ export const dataPipelines = {
   profile: { method: 'get', path: '/data-pipelines/:uid/profile' } as Operation<'/data-pipelines/:uid/profile', undefined, undefined, TableProfile, undefined>,
 }
 
+export const resumableUploads = {
+  /** List your resumable uploads to a pipeline. Finished uploads are listed until they expire. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  list: { method: 'get', path: '/data-pipelines/:uid/uploads' } as Operation<'/data-pipelines/:uid/uploads', undefined, undefined, ResumableUpload[], undefined>,
+  /** Start a resumable upload of the file that the next run loads. By the protocol tus 1.0, which clients exist for in many languages. The request has no body. The length counts in the limit of all files of the organisation until the upload is finished, deleted or expired. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  create: { method: 'post', path: '/data-pipelines/:uid/uploads' } as Operation<'/data-pipelines/:uid/uploads', undefined, undefined, ResumableUpload, undefined>,
+  /** Send the next bytes of a resumable upload. The request that brings the last byte replaces the file of the pipeline, as a plain upload does. `read` then returns the result. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  append: { method: 'patch', path: '/data-pipelines/:uid/uploads/:upload', upload: 'application/offset+octet-stream' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, undefined, undefined>,
+  /** Read the state of a resumable upload. `file` of a finished upload is what a plain upload of the file would have returned. A HEAD request, which tus clients send before they continue, needs `Tus-Resumable` and ends a request that still sends bytes. GET needs no such header, and disturbs no other request. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  read: { method: 'get', path: '/data-pipelines/:uid/uploads/:upload' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, ResumableUpload, undefined>,
+  /** Delete a resumable upload. A file that has already replaced that of the pipeline stays. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  delete: { method: 'delete', path: '/data-pipelines/:uid/uploads/:upload' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, undefined, undefined>,
+}
+
 export const destinations = {
   /** Save several destinations. Saves all destinations or none. Each one replaces the destination with the same name, or is created if no destination has this name. `id` and `client` are ignored, so that you can save an export in another organisation. Violations point to an object by its position in the list. Needs `ROLE_MANAGE_DESTINATION`. */
   saveMany: { method: 'post', path: '/destinations/bulk' } as Operation<'/destinations/bulk', undefined, DestinationsBody, SavedDestinations, undefined>,
@@ -3399,6 +3412,20 @@ export interface ResultEnvelope {
   messageKey?: string
   devMessage?: string
   data?: Record<string, unknown>
+}
+
+export interface ResumableUpload {
+  id: string
+  /** The file's name. */
+  name: string
+  /** Bytes of the whole file. */
+  length: number
+  /** Bytes that the service has stored. It is less than `length` until the file has replaced that of the pipeline. */
+  received: number
+  created: string
+  /** When the upload is removed, unless more bytes arrive before. */
+  expires: string
+  file?: UploadedFile
 }
 
 export interface Run {

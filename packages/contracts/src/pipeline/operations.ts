@@ -9,6 +9,7 @@ import { catalogueSignatures } from './operations/catalogue.ts'
 import { publicDatasetSignatures } from './operations/public-datasets.ts'
 import { publicSignatures } from './operations/public-data.ts'
 import { querySignatures } from './operations/queries.ts'
+import { resumableUploadSignatures } from './operations/resumable-uploads.ts'
 import { runListSignatures } from './operations/runs.ts'
 import { scheduleSignatures } from './operations/schedules.ts'
 import { schemaSignatures } from './operations/schemas.ts'
@@ -26,6 +27,7 @@ export const pipelineOperations = {
   queries: querySignatures,
   views: viewSignatures,
   dataPipelines: dataPipelineSignatures,
+  resumableUploads: resumableUploadSignatures,
   destinations: destinationSignatures,
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,

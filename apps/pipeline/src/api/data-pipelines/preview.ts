@@ -12,7 +12,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { sourceProblemCode } from '../../problems/translate-errors.ts'
 import { receiveFile } from '../../files/receive-file.ts'
-import { assertBinaryBody } from '../receive-upload.ts'
+import { assertBinaryBody, assertPlainEncoding } from '../receive-upload.ts'
 
 type PreviewRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -117,6 +117,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   const definition = getDefinition(type)
   definition.assertSettings?.(body as never)
   assertBinaryBody(request.stream.headers)
+  assertPlainEncoding(request.stream.headers)
 
   const { bytes, cut } = await requestSlots.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')

@@ -1,54 +1,88 @@
 import { randomUUID } from 'node:crypto'
 import { type PipelineType, type UploadQuery, type UploadedFile, connectorNames } from '@sluice/contracts'
 import { type OperationInput, problems } from '@sluice/http-server'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
 import { removeUnneededFiles } from '../../runs/files-in-use.ts'
 import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
-import type { PipelineContext } from '../operation-context.ts'
+import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { checkUpload } from './check-upload.ts'
-import { dataPipelines, presentFile } from './records.ts'
+import { type DataPipelineRow, dataPipelines, presentFile } from './records.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
 /** Streams the body to disk, checks its start, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
 export async function uploadFile(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
-  const { db, caller, params, query, request, files, write } = input
+  const { params, query, request, files } = input
   // Check permissions before receiving the body; it may be gigabytes.
-  const pipeline = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
-  const { id, type } = pipeline
+  const { defaultName } = await readUploadTarget(input, params.uid)
+  assertFileHeaders(request.stream.headers, files.uploadLimit)
+
+  const uid = randomUUID()
+  const { size, sha256, release, discard } = await receiveUpload(input, uid)
+  try {
+    if (size === 0) throw problems.refused('/', 'The file is empty.')
+    const file = await replaceFile(input, params.uid, { uid, name: query.name ?? defaultName, size, sha256 })
+    await release()
+    return file
+  } catch (error) {
+    await discard(error)
+    throw error
+  }
+}
+
+/** Returns a pipeline that the caller may write, and the default name of its file. Throws 422 for a pipeline without files. */
+export async function readUploadTarget(
+  { db, caller, request }: RequestContext,
+  pipelineUid: string,
+): Promise<{ pipeline: DataPipelineRow; defaultName: string }> {
+  const pipeline = await dataPipelines.readToWrite(db, caller, pipelineUid, request.ifMatch)
+  const { type } = pipeline
   const { upload } = getDefinition(type)
   if (!upload)
     throw problems.refused(
       '/',
       `A pipeline of type ${type} reads from ${connectorNames[type as PipelineType]} and accepts no file. Upload the file to a pipeline of type CSV_UPLOAD or PARQUET_UPLOAD.`,
     )
-  assertFileHeaders(request.stream.headers, files.uploadLimit)
+  return { pipeline, defaultName: upload.name }
+}
 
-  const uid = randomUUID()
-  const { size, sha256, release, discard } = await receiveUpload(input, uid)
-  let replaced: string[] = []
-  try {
-    if (size === 0) throw problems.refused('/', 'The file is empty.')
-    const name = query.name ?? upload.name
-    // The settings may have changed while the body was received.
-    const current = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
-    const check = await checkUpload(input, current, { uid, name })
-    const file = await write(async (trx) => {
-      await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
-      const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
-      replaced = old.map((one) => one.uid)
-      request.audit(params.uid, { file: { uid, name, size, sha256 } })
-      return trx
-        .insertInto('uploaded_files')
-        .values({ uid, pipeline_id: id, name, size, sha256, uploaded_by: caller.uid })
-        .returningAll()
-        .executeTakeFirstOrThrow()
-    })
-    await release()
-    await removeUnneededFiles({ db, directory: files.directory }, replaced)
-    return { ...presentFile(file, caller.username), ...check }
-  } catch (error) {
-    await discard(error)
-    throw error
-  }
+/** A complete file in the uploads directory, which no row references yet. */
+interface CompleteFile {
+  uid: string
+  name: string
+  size: number
+  sha256: string
+}
+
+/**
+ * Checks a complete file and makes it that of the pipeline, together with `also` in one transaction. Throws 422 for a file that no setting
+ * makes readable; the earlier file then stays.
+ */
+export async function replaceFile(
+  input: RequestContext,
+  pipelineUid: string,
+  { uid, name, size, sha256 }: CompleteFile,
+  also: (trx: Transaction<DB>, file: UploadedFile) => Promise<void> = async () => {},
+): Promise<UploadedFile> {
+  const { db, caller, request, files, write } = input
+  // The settings may have changed while the body was received.
+  const current = await dataPipelines.readToWrite(db, caller, pipelineUid, request.ifMatch)
+  const check = await checkUpload(input, current, { uid, name })
+  const { file, replaced } = await write(async (trx) => {
+    const { id } = await dataPipelines.lock(trx, caller, pipelineUid, request.ifMatch)
+    const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
+    request.audit(pipelineUid, { file: { uid, name, size, sha256 } })
+    const stored = await trx
+      .insertInto('uploaded_files')
+      .values({ uid, pipeline_id: id, name, size, sha256, uploaded_by: caller.uid })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const file = { ...presentFile(stored, caller.username), ...check }
+    await also(trx, file)
+    return { file, replaced: old.map((one) => one.uid) }
+  })
+  await removeUnneededFiles({ db, directory: files.directory }, replaced)
+  return file
 }

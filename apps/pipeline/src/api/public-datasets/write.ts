@@ -12,7 +12,7 @@ import { JsonResponse, type Caller, type OperationInput, Problem, problems, read
 import { visibleTo, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type StoredUpload, assertFileHeaders, receiveUpload } from '../receive-upload.ts'
+import { type StoredUpload, assertFileHeaders, assertPlainEncoding, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { insertPipeline, lockKey, replaceFile, setHeaderRow, startLoad } from './dataset-pipeline.ts'
 import { type PublicDatasetRow, answerDataset, publicDatasets, readDatasetUid } from './records.ts'
@@ -29,6 +29,7 @@ const { form } = pipelineOperations.publicDatasets.create
 /** Reads the fields of the form, streams its file to disk and queues its load. If the load fails, the dataset is removed. */
 export async function createDataset(input: CreateRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, write, request, query } = input
+  assertPlainEncoding(request.stream.headers)
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
   let received: StoredUpload | undefined

@@ -1,8 +1,9 @@
 import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { expiryHours } from '../../api/resumable-uploads/upload-records.ts'
 import type { DB } from '../../database.ts'
-import { neededFiles } from '../../runs/files-in-use.ts'
+import { neededFiles, removeUnneededFiles } from '../../runs/files-in-use.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
@@ -53,4 +54,38 @@ async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
     names = []
   }
   if (names.length > 0) yield names
+}
+
+/** Uploads per statement. */
+const batch = 500
+
+/** Removes resumable uploads that have expired, with their bytes. The files of finished ones stay while they are in use. */
+export function removeExpiredUploads({
+  db,
+  filesDirectory,
+}: {
+  db: Kysely<DB>
+  filesDirectory: string
+}): MaintenanceJob {
+  return {
+    name: 'resumable uploads',
+    async run(signal) {
+      for (let removed = 0; ; ) {
+        signal.throwIfAborted()
+        const { rows } = await sql<{ uid: string }>`
+          delete from resumable_uploads where uid in (
+            select uid from resumable_uploads
+            where touched_at < now() - make_interval(hours => ${expiryHours})
+              and (leased_until is null or leased_until < now())
+            order by touched_at limit ${batch} for update skip locked
+          ) returning uid`.execute(db)
+        await removeUnneededFiles(
+          { db, directory: filesDirectory },
+          rows.map(({ uid }) => uid),
+        )
+        removed += rows.length
+        if (rows.length < batch) return removed
+      }
+    },
+  }
 }

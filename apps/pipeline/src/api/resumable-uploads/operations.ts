@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { pipelineOperations, type ResumableUpload } from '@sluice/contracts'
+import { JsonResponse, type OperationInput } from '@sluice/http-server'
+import { dataPipelines, type DataPipelineRow } from '../data-pipelines/records.ts'
+import { readUploadTarget } from '../data-pipelines/upload.ts'
+import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
+import { inUploadSlot } from '../receive-upload.ts'
+import { finishUpload, removeUpload } from './end-upload.ts'
+import { handleTusRequest } from './tus-request.ts'
+import { assertAppendable, assertTusVersion, parseFileName, parseUploadLength, tusVersion } from './upload-headers.ts'
+import { UploadLease } from './upload-lease.ts'
+import { type UploadRow, expiresAt, insertUpload, listUploads, presentUpload, readUpload } from './upload-records.ts'
+import { UploadStore } from './upload-store.ts'
+
+type UploadRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/uploads/:upload', undefined, undefined>
+type CreateRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/uploads', undefined, undefined>
+
+async function createUpload(input: CreateRequest): Promise<JsonResponse<ResumableUpload>> {
+  const { db, caller, params, request, files } = input
+  const { headers } = request.stream
+  const { pipeline, defaultName } = await readUploadTarget(input, params.uid)
+  assertTusVersion(headers)
+  const length = parseUploadLength(headers, files.uploadLimit)
+  const metadata = headers['upload-metadata']?.toString()
+  const name = parseFileName(metadata) ?? defaultName
+  const uid = randomUUID()
+  let created: UploadRow | undefined
+  const create = async () =>
+    (created = await insertUpload(
+      input,
+      { uid, pipeline_id: pipeline.id, name, metadata: metadata ?? null, length },
+      async (trx) => {
+        await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
+        request.audit(params.uid, { upload: { uid, name, length } })
+      },
+    ))
+  const read = async () => created!
+  const tusHeaders = await handleTusRequest(
+    { method: 'POST', path: uploadsPath(pipeline), uid, headers: pick(headers, 'upload-length', 'upload-metadata') },
+    { store: new UploadStore({ ...storeOf(input, new UploadLease(db, uid), read), create }), locker: freeLocker },
+  )
+  return new JsonResponse(presentUpload(created!), tusHeaders)
+}
+
+async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
+  const { request, caller } = input
+  const { stream } = request
+  const { pipeline, row, ...stored } = await openUpload(input)
+  assertTusVersion(stream.headers)
+  assertAppendable(stream.headers)
+  const tusRequest = {
+    method: 'PATCH',
+    path: uploadsPath(pipeline),
+    uid: row.uid,
+    headers: pick(stream.headers, 'upload-offset', 'content-type', 'content-length'),
+    body: stream,
+  } as const
+  return inUploadSlot(
+    caller,
+    stream,
+    async () => new JsonResponse(undefined, await handleTusRequest(tusRequest, stored)),
+  )
+}
+
+/** Answers HEAD by the rules of tus, which ends a request that still sends bytes, and GET without disturbing other requests. */
+async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUpload>> {
+  const { method, headers } = input.request.stream
+  const { pipeline, row, ...stored } = await openUpload(input)
+  if (method !== 'HEAD') return new JsonResponse(presentUpload(row), stateHeaders(row))
+  assertTusVersion(headers)
+  const path = uploadsPath(pipeline)
+  const tusHeaders = await handleTusRequest({ method, path, uid: row.uid, headers: {} }, stored)
+  return new JsonResponse(presentUpload(row), { ...stateHeaders(row), ...tusHeaders })
+}
+
+async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
+  const { pipeline, row, ...stored } = await openUpload(input)
+  assertTusVersion(input.request.stream.headers)
+  const path = uploadsPath(pipeline)
+  return new JsonResponse(
+    undefined,
+    await handleTusRequest({ method: 'DELETE', path, uid: row.uid, headers: {} }, stored),
+  )
+}
+
+async function listOwnUploads(input: CreateRequest): Promise<ResumableUpload[]> {
+  const { pipeline } = await readUploadTarget(input, input.params.uid)
+  return (await listUploads(input.db, pipeline.id, input.caller.uid)).map(presentUpload)
+}
+
+/** Returns an upload of the caller to a pipeline that they may still write, and how @tus/server reaches it. */
+async function openUpload(input: UploadRequest) {
+  const { db, caller, params } = input
+  const { pipeline } = await readUploadTarget(input, params.uid)
+  const read = () => readUpload(db, { uid: params.upload, pipeline: pipeline.id, user: caller.uid })
+  const row = await read()
+  const lease = new UploadLease(db, row.uid)
+  return { pipeline, row, store: new UploadStore(storeOf(input, lease, read)), locker: { newLock: () => lease } }
+}
+
+const storeOf = (
+  input: RequestContext & { params: { uid: string } },
+  lease: UploadLease,
+  read: () => Promise<UploadRow>,
+): ConstructorParameters<typeof UploadStore>[0] => ({
+  db: input.db,
+  directory: input.files.directory,
+  lease,
+  read,
+  create: read,
+  finish: (row) => finishUpload(input, row, lease),
+  remove: async () => removeUpload(input, await read()),
+})
+
+/** No other request knows an upload before its creation has ended. */
+const freeLocker = { newLock: () => ({ lock: async () => {}, unlock: async () => {} }) }
+
+const uploadsPath = ({ uid }: DataPipelineRow): string => `/api/v1/data-pipelines/${uid}/uploads`
+
+const stateHeaders = (row: UploadRow): Record<string, string> => ({
+  'Tus-Resumable': tusVersion,
+  'Upload-Offset': String(row.received),
+  'Upload-Length': String(row.length),
+  'Upload-Expires': expiresAt(row).toUTCString(),
+  ...(row.metadata !== null && { 'Upload-Metadata': row.metadata }),
+})
+
+const pick = (headers: IncomingHttpHeaders, ...names: string[]): Record<string, string | undefined> =>
+  Object.fromEntries(names.map((name) => [name, headers[name]?.toString()]))
+
+const { resumableUploads: signatures } = pipelineOperations
+
+export const resumableUploadOperations = {
+  list: definePipelineOperation(signatures.list, listOwnUploads),
+  create: definePipelineOperation(signatures.create, createUpload),
+  append: definePipelineOperation(signatures.append, appendToUpload),
+  read: definePipelineOperation(signatures.read, readState),
+  delete: definePipelineOperation(signatures.delete, deleteUpload),
+}

@@ -1,0 +1,96 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Problem, problems } from '@sluice/http-server'
+import { Metadata } from '@tus/server'
+
+export const tusVersion = '1.0.0'
+
+/** Returns the headers of a response to OPTIONS. There are no checksums, because @tus/server has none. */
+export const tusCapabilities = (uploadLimit: number): Record<string, string> => ({
+  'Tus-Resumable': tusVersion,
+  'Tus-Version': tusVersion,
+  'Tus-Extension': 'creation,termination,expiration',
+  'Tus-Max-Size': String(uploadLimit),
+})
+
+/** Throws 412 for another version of the protocol, or none. */
+export function assertTusVersion(headers: IncomingHttpHeaders): void {
+  if (headers['tus-resumable'] === tusVersion) return
+  throw new Problem(412, 'tus-version', 'This version of tus is not supported.', {
+    detail: `Send the header "Tus-Resumable: ${tusVersion}". A plain upload of the whole file needs no such header.`,
+    headers: { 'Tus-Version': tusVersion },
+  })
+}
+
+/** Returns the length in the headers of a creation. Throws 400, 413, 415 or 422, each before anything is stored. */
+export function parseUploadLength(headers: IncomingHttpHeaders, uploadLimit: number): number {
+  if (headers['upload-concat'] !== undefined)
+    throw problems.refused(
+      '/Upload-Concat',
+      'Sluice cannot join uploads. Send the file as one upload, without parallel parts.',
+    )
+  if (headers['upload-defer-length'] !== undefined)
+    throw problems.refused(
+      '/Upload-Defer-Length',
+      'Sluice reserves the bytes of the whole file, so send their number in Upload-Length. A plain upload may have any length.',
+    )
+  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+    throw problems.unsupportedMediaType('a request without a body, then the bytes with PATCH')
+  const length = parseByteCount(headers, 'upload-length', 'Upload-Length')
+  if (length > uploadLimit) throw problems.tooLarge(uploadLimit)
+  if (length === 0) throw problems.refused('/Upload-Length', 'The file is empty.')
+  return length
+}
+
+/** Throws 400 or 415 for headers with which no bytes can be appended. */
+export function assertAppendable(headers: IncomingHttpHeaders): void {
+  parseByteCount(headers, 'upload-offset', 'Upload-Offset')
+  const type = headers['content-type']
+  if (type !== 'application/offset+octet-stream')
+    throw problems.unsupportedMediaType('application/offset+octet-stream: the body is the next bytes of the file')
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
+  if (headers['upload-length'] !== undefined)
+    throw problems.refused('/Upload-Length', 'The length was set when the upload was created. Leave out this header.')
+}
+
+function parseByteCount(headers: IncomingHttpHeaders, name: 'upload-length' | 'upload-offset', shown: string): number {
+  const given = headers[name]
+  if (typeof given === 'string' && /^(0|[1-9]\d{0,14})$/.test(given)) return Number(given)
+  throw problems.malformed([
+    { pointer: `/${shown}`, detail: 'must be a number of bytes in decimal digits, at most 999999999999999' },
+  ])
+}
+
+/** Characters of the header. Clients send some names and types. */
+const maxHeaderLength = 4_000
+const maxNameLength = 255
+
+/**
+ * Returns the file name in a header `Upload-Metadata`, under `filename` or `name`; undefined without one. Other keys are ignored. Throws 400
+ * for a header that is malformed or too long, and for a name that cannot be stored.
+ */
+export function parseFileName(header: string | undefined): string | undefined {
+  if (header === undefined || header.trim() === '') return undefined
+  if (header.length > maxHeaderLength) throw malformedMetadata(`must have at most ${maxHeaderLength} characters`)
+  try {
+    Metadata.parse(header)
+  } catch {
+    throw malformedMetadata(
+      'must be pairs of a key and a value in base64, separated by commas, each key once, such as "filename YS5jc3Y="',
+    )
+  }
+  const values = new Map<string, string>()
+  for (const [key = '', value = ''] of header.split(',').map((pair) => pair.split(' '))) values.set(key, value)
+  const encoded = values.get('filename') || values.get('name')
+  if (!encoded) return undefined
+  const bytes = Buffer.from(encoded, 'base64')
+  const name = bytes.toString()
+  if (!isUtf8(bytes)) throw malformedMetadata('must have a file name in UTF-8')
+  if (name.length > maxNameLength)
+    throw malformedMetadata(`must have a file name of at most ${maxNameLength} characters`)
+  if (name.includes('\0')) throw malformedMetadata('must have a file name without the NUL character')
+  return name
+}
+
+const malformedMetadata = (detail: string) => problems.malformed([{ pointer: '/Upload-Metadata', detail }])

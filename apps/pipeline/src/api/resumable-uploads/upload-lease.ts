@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Lock, RequestRelease } from '@tus/server'
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import { uploadLocked, uploadMissing } from './upload-records.ts'
+
+/** Seconds after which a lease ends if its process no longer renews it, for example after a crash. */
+const leaseSeconds = 15
+const renewalMs = 1_000
+/** A holder stops this long before its lease ends, because a write may be under way. */
+const marginMs = 5_000
+/** Milliseconds for which a request waits for the lease of another one, also of a process that has died. */
+const waitMs = 20_000
+const pollMs = 150
+
+/**
+ * The exclusive right of one request to an upload, in all processes that share the database. It is a row with a deadline and not an advisory
+ * lock, because that would keep a connection for as long as the client sends.
+ */
+export class UploadLease implements Lock {
+  readonly id = randomUUID()
+  readonly #db: Kysely<DB>
+  readonly #uid: string
+  /** Monotonic milliseconds until which no other request gets the lease. */
+  #until = 0
+  #timer: NodeJS.Timeout | undefined
+  #renewal: Promise<void> | undefined
+
+  constructor(db: Kysely<DB>, uid: string) {
+    this.#db = db
+    this.#uid = uid
+  }
+
+  /** Waits for the lease, and asks its holder to release it. Calls `release` when another request waits, or the lease is lost. */
+  async lock(signal: AbortSignal, release: RequestRelease): Promise<void> {
+    const deadline = performance.now() + waitMs
+    for (;;) {
+      const start = performance.now()
+      if (await this.#acquire()) {
+        this.#until = start + leaseSeconds * 1000
+        return this.#scheduleRenewal(release)
+      }
+      if (performance.now() > deadline) throw uploadLocked()
+      await sleep(pollMs, undefined, { signal })
+    }
+  }
+
+  isHeld(): boolean {
+    return performance.now() < this.#until - marginMs
+  }
+
+  async unlock(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#until = 0
+    // A renewal that is still running must not schedule another one.
+    await this.#renewal
+    clearTimeout(this.#timer)
+    await this.#db
+      .updateTable('resumable_uploads')
+      .set({ lease: null, leased_until: null, release_requested: false })
+      .where('uid', '=', this.#uid)
+      .where('lease', '=', this.id)
+      .execute()
+      // A lease that cannot be deleted ends by itself.
+      .catch(() => {})
+  }
+
+  async #acquire(): Promise<boolean> {
+    const { rows } = await sql<{ lease: string }>`
+      update resumable_uploads set
+        lease = case when ${isFree} then ${this.id}::uuid else lease end,
+        leased_until = case when ${isFree} then ${leaseEnd} else leased_until end,
+        release_requested = not ${isFree}
+      where uid = ${this.#uid} returning lease`.execute(this.#db)
+    if (!rows[0]) throw uploadMissing()
+    return rows[0].lease === this.id
+  }
+
+  #scheduleRenewal(release: RequestRelease): void {
+    this.#timer = setTimeout(() => {
+      this.#renewal = this.#renew(release)
+    }, renewalMs)
+  }
+
+  async #renew(release: RequestRelease): Promise<void> {
+    const start = performance.now()
+    try {
+      const { rows } = await sql<{ release_requested: boolean }>`
+        update resumable_uploads set leased_until = ${leaseEnd}
+        where uid = ${this.#uid} and lease = ${this.id} returning release_requested`.execute(this.#db)
+      if (this.#until === 0) return
+      this.#until = rows[0] ? start + leaseSeconds * 1000 : 0
+      if (!rows[0] || rows[0].release_requested) void release()
+    } catch {
+      // The lease stays until its deadline.
+      if (!this.isHeld()) void release()
+    }
+    if (this.#until > 0) this.#scheduleRenewal(release)
+  }
+}
+
+const isFree = sql`(lease is null or leased_until < now())`
+const leaseEnd = sql`now() + make_interval(secs => ${leaseSeconds})`

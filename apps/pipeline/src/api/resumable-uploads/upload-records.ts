@@ -1,0 +1,145 @@
+import type { ResumableUpload, UploadedFile } from '@sluice/contracts'
+import { Problem, problems } from '@sluice/http-server'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, ResumableUploads } from '../../database.ts'
+import { QuotaReservation } from '../files-quota.ts'
+import type { RequestContext } from '../operation-context.ts'
+
+export type UploadRow = Selectable<ResumableUploads>
+
+/** Hours after the last byte, until an upload is removed: a weekend, and some hours. */
+export const expiryHours = 72
+const expiryMs = expiryHours * 3_600_000
+
+/** Unfinished uploads of one client. Each takes a row and a file, however small it is. */
+const maxUnfinished = 1_000
+
+export const expiresAt = ({ touched_at }: Pick<UploadRow, 'touched_at'>): Date =>
+  new Date(touched_at.getTime() + expiryMs)
+
+/** Returns the uploads of a user to a pipeline, the newest first. */
+export async function listUploads(db: Kysely<DB>, pipeline: number, user: string): Promise<UploadRow[]> {
+  return db
+    .selectFrom('resumable_uploads')
+    .selectAll()
+    .where('pipeline_id', '=', pipeline)
+    .where('created_by', '=', user)
+    .orderBy('created_at', 'desc')
+    .limit(1000)
+    .execute()
+}
+
+/** Returns an upload of this user to this pipeline. Throws 404 for any other, and 410 for an expired one. */
+export async function readUpload(
+  db: Kysely<DB>,
+  { uid, pipeline, user }: { uid: string; pipeline: number; user: string },
+): Promise<UploadRow> {
+  const isUid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(uid)
+  const row = isUid
+    ? await db
+        .selectFrom('resumable_uploads')
+        .selectAll()
+        .where('uid', '=', uid)
+        .where('pipeline_id', '=', pipeline)
+        .where('created_by', '=', user)
+        .executeTakeFirst()
+    : undefined
+  if (!row) throw uploadMissing()
+  if (expiresAt(row).getTime() < Date.now()) throw uploadExpired()
+  return row
+}
+
+export const presentUpload = (row: UploadRow): ResumableUpload => ({
+  id: row.uid,
+  name: row.name,
+  length: row.length,
+  received: row.received,
+  created: row.created_at.toISOString(),
+  expires: expiresAt(row).toISOString(),
+  ...(row.result !== null && { file: row.result as unknown as UploadedFile }),
+})
+
+type NewUpload = Pick<UploadRow, 'uid' | 'pipeline_id' | 'name' | 'metadata' | 'length'>
+
+/**
+ * Inserts an upload and reserves its bytes. Throws 422 if the files of the client would exceed their limit, or if the client has too many
+ * unfinished uploads.
+ */
+export async function insertUpload(
+  { db, caller, files, write }: RequestContext,
+  upload: NewUpload,
+  lockPipeline: (trx: Transaction<DB>) => Promise<unknown>,
+): Promise<UploadRow> {
+  // Until the row counts, the reservation does. See `neededBytes`.
+  const quota = new QuotaReservation(db, { uid: upload.uid, client: caller.client, limit: files.clientLimit })
+  try {
+    await quota.reserve(upload.length)
+    return await write(async (trx) => {
+      await lockPipeline(trx)
+      await assertFewUnfinished(trx, caller.client)
+      return trx
+        .insertInto('resumable_uploads')
+        .values({ ...upload, client: caller.client, created_by: caller.uid })
+        .returningAll()
+        .executeTakeFirstOrThrow()
+    })
+  } finally {
+    await quota.release()
+  }
+}
+
+async function assertFewUnfinished(trx: Transaction<DB>, client: string): Promise<void> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from resumable_uploads where client = ${client} and finished_at is null`.execute(trx)
+  if (rows[0]!.count < maxUnfinished) return
+  throw problems.refused(
+    '/',
+    `Your organisation has ${maxUnfinished} unfinished uploads. Finish or delete some of them; the others are removed ${expiryHours} hours after their last byte.`,
+  )
+}
+
+/** Stores the number of durable bytes. Throws if the request has lost its lease, or the upload was deleted. */
+export async function saveReceived(db: Kysely<DB>, uid: string, lease: string, received: number): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('resumable_uploads')
+    .set({ received, touched_at: sql`now()` })
+    .where('uid', '=', uid)
+    .where('lease', '=', lease)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw leaseLost()
+}
+
+/** Marks an upload as finished in the transaction that replaces the file. Throws if the request has lost its lease. */
+export async function markFinished(
+  trx: Transaction<DB>,
+  { uid, lease }: { uid: string; lease: string },
+  result: UploadedFile,
+): Promise<void> {
+  const { numUpdatedRows } = await trx
+    .updateTable('resumable_uploads')
+    .set({ received: sql`length`, finished_at: sql`now()`, touched_at: sql`now()`, result: JSON.stringify(result) })
+    .where('uid', '=', uid)
+    .where('lease', '=', lease)
+    .where('finished_at', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw leaseLost()
+}
+
+export const uploadMissing = () => problems.notFound('upload')
+
+export const uploadExpired = () =>
+  new Problem(410, 'upload-expired', 'The upload has expired.', {
+    detail: `No byte arrived for ${expiryHours} hours, so the upload was removed. Start a new one; the pipeline keeps its current file.`,
+  })
+
+export const uploadLocked = () =>
+  new Problem(423, 'upload-locked', 'Another request is working on this upload.', {
+    detail: 'Another request sends bytes, or checks the complete file. Try again in a few seconds.',
+    headers: { 'Retry-After': '5' },
+  })
+
+export const leaseLost = () =>
+  new Problem(423, 'upload-locked', 'Another request is working on this upload.', {
+    detail: 'Another request has taken over, or the upload was deleted. Read its state, and continue there.',
+    headers: { 'Retry-After': '5' },
+  })

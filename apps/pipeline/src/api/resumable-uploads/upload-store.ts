@@ -1,0 +1,108 @@
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { DataStore, Upload } from '@tus/server'
+import type { Kysely } from 'kysely'
+import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
+import type { DB } from '../../database.ts'
+import { syncDirectory, toUploadProblem } from '../../files/receive-file.ts'
+import type { UploadLease } from './upload-lease.ts'
+import { type UploadRow, expiryHours, leaseLost, saveReceived } from './upload-records.ts'
+
+/** Received bytes, and milliseconds, after which the position is stored while a request lasts. A crash loses what came later. */
+const saveBytes = 64 * 1024 * 1024
+const saveMs = 5_000
+
+interface UploadStoreOptions {
+  db: Kysely<DB>
+  directory: string
+  lease: UploadLease
+  /** Returns the current row. Throws if the upload is gone. */
+  read(): Promise<UploadRow>
+  create(): Promise<UploadRow>
+  /** Makes the complete and durable file that of the pipeline. */
+  finish(row: UploadRow): Promise<void>
+  remove(): Promise<void>
+}
+
+/** The one upload of a request, as a store of @tus/server. */
+export class UploadStore extends DataStore {
+  readonly #options: UploadStoreOptions
+
+  constructor(options: UploadStoreOptions) {
+    super()
+    this.#options = options
+    this.extensions = ['creation', 'termination', 'expiration']
+  }
+
+  override async create(upload: Upload): Promise<Upload> {
+    upload.creation_date = (await this.#options.create()).touched_at.toISOString()
+    return upload
+  }
+
+  /** The library adds the time until the expiry to `creation_date`, so this is the time of the last byte. */
+  override async getUpload(): Promise<Upload> {
+    const { uid, length, received, touched_at } = await this.#options.read()
+    return new Upload({ id: uid, size: length, offset: received, creation_date: touched_at.toISOString() })
+  }
+
+  override getExpiration(): number {
+    return expiryHours * 3_600_000
+  }
+
+  override remove(): Promise<void> {
+    return this.#options.remove()
+  }
+
+  /** Appends the stream and returns the new offset. What was written before an error counts, so that the client can continue there. */
+  override async write(stream: Readable, _id: string, offset: number): Promise<number> {
+    const { read, finish } = this.#options
+    const row = await read()
+    if (row.finished_at) return offset
+    const end = await this.#append(stream, row, offset).catch((error: unknown) => {
+      throw toUploadProblem(error)
+    })
+    if (end < row.length) return end
+    await finish(row)
+    return end
+  }
+
+  async #append(stream: Readable, { uid, length, received }: UploadRow, offset: number): Promise<number> {
+    const { db, directory, lease } = this.#options
+    await mkdir(getUploadsDirectory(directory), { recursive: true })
+    await using file = await open(getUploadPath(directory, uid), constants.O_RDWR | constants.O_CREAT, 0o600)
+    if (offset === 0) await syncDirectory(getUploadsDirectory(directory))
+    let position = offset
+    let saved = received
+    let savedAt = performance.now()
+    const save = async () => {
+      await file.datasync()
+      // The last byte counts when the upload is finished.
+      saved = Math.min(position, length - 1)
+      if (saved > received || position > offset) await saveReceived(db, uid, lease.id, saved)
+      savedAt = performance.now()
+    }
+    try {
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        // A process that was suspended must not write where another request may write.
+        if (!lease.isHeld()) throw leaseLost()
+        await writeAll(file, chunk, position)
+        position += chunk.length
+        if (position - saved >= saveBytes || performance.now() - savedAt >= saveMs) await save()
+      }
+      // The pipeline was deleted, or this process was suspended.
+      if (!lease.isHeld()) throw leaseLost()
+    } finally {
+      if (position > saved && lease.isHeld()) await save()
+    }
+    return position
+  }
+}
+
+/** Writes every byte, whereas `FileHandle.write` can write a part of them. */
+async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
+    done += bytesWritten
+  }
+}

@@ -1,0 +1,156 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Gunzip, type ZstdDecompress, constants, createGunzip, createZstdDecompress } from 'node:zlib'
+import { Problem, problems } from '@sluice/http-server'
+
+type BodyEncoding = 'gzip' | 'zstd'
+type Decoder = Gunzip | ZstdDecompress
+
+const encodingsByName: Readonly<Record<string, BodyEncoding | undefined>> = {
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  zstd: 'zstd',
+}
+
+interface DecodingLimits {
+  /** Maximum bytes of the body before decoding. */
+  receivedBytes: number
+  /** Maximum ratio of decoded to received bytes; applies from `ratioFrom` decoded bytes on. */
+  ratio: number
+  ratioFrom: number
+}
+
+/** Base-2 logarithm of the largest window in bytes that RFC 9659 allows for zstd over HTTP. Each decoder keeps its window in memory. */
+const maxZstdWindowLog = 23
+
+const chunkSize = 64 * 1024
+const createDecoder: Record<BodyEncoding, () => Decoder> = {
+  gzip: () => createGunzip({ chunkSize }),
+  zstd: () => createZstdDecompress({ chunkSize, params: { [constants.ZSTD_d_windowLogMax]: maxZstdWindowLog } }),
+}
+
+/** Returns how a body is compressed; undefined for a plain one. Throws 415 for other encodings, and for several at once. */
+export function findBodyEncoding({ 'content-encoding': given }: IncomingHttpHeaders): BodyEncoding | undefined {
+  const name = given?.trim().toLowerCase() ?? ''
+  if (name === '' || name === 'identity') return undefined
+  const encoding = Object.hasOwn(encodingsByName, name) ? encodingsByName[name] : undefined
+  if (encoding) return encoding
+  throw new Problem(415, 'unsupported-media-type', 'The request body has the wrong media type.', {
+    detail:
+      'Send it with "Content-Encoding: gzip", with "Content-Encoding: zstd", or as plain bytes without this header.',
+    headers: { 'Accept-Encoding': 'gzip, zstd' },
+  })
+}
+
+/**
+ * Yields the decoded bytes of a body, which may consist of several gzip members or zstd frames. Holds one chunk and the window of the
+ * decoder in memory. Throws problems: 400 if the bytes are damaged, truncated or not in this encoding, 413 if they expand too far or are
+ * more than `receivedBytes`.
+ */
+export async function* decodeBody(
+  chunks: AsyncIterable<Buffer>,
+  encoding: BodyEncoding,
+  { receivedBytes, ratio, ratioFrom }: DecodingLimits,
+): AsyncGenerator<Buffer> {
+  let received = 0
+  let decoded = 0
+  let frame = new FrameDecoder(createDecoder[encoding]())
+  try {
+    for await (const chunk of chunks) {
+      received += chunk.length
+      // Empty members expand to nothing, so the size of the file alone does not bound the body.
+      if (received > receivedBytes) throw problems.tooLarge(receivedBytes)
+      for (let rest = chunk; rest.length > 0; ) {
+        for await (const piece of frame.decode(rest)) {
+          decoded += piece.length
+          if (decoded > ratioFrom && decoded > received * ratio) throw expandsTooFar(encoding, ratio)
+          yield piece
+        }
+        rest = frame.unread(rest)
+        // The zstd decoder of Node.js ends at the end of a frame, and drops the bytes after it.
+        if (rest.length > 0) {
+          frame.close()
+          frame = new FrameDecoder(createDecoder[encoding]())
+        }
+      }
+    }
+    yield* frame.decode(undefined)
+  } catch (error) {
+    throw isDecoderError(error) ? damagedBody(encoding, error) : error
+  } finally {
+    frame.close()
+  }
+}
+
+/** Decodes chunks one by one, so that it is known which bytes of a chunk the decoder has read. */
+class FrameDecoder {
+  readonly #decoder: Decoder
+  /** Bytes that the decoder had read before the current chunk. */
+  #before = 0
+  #ended = false
+  #failure: Error | undefined
+  #wake = () => {}
+
+  constructor(decoder: Decoder) {
+    this.#decoder = decoder
+    decoder.on('readable', () => this.#wake())
+    decoder.on('end', () => {
+      this.#ended = true
+      this.#wake()
+    })
+    decoder.on('error', (error) => {
+      this.#failure = error
+      this.#wake()
+    })
+  }
+
+  /** Yields what the decoder makes of a chunk; undefined is the end of the body. */
+  async *decode(chunk: Buffer | undefined): AsyncGenerator<Buffer> {
+    this.#before = this.#decoder.bytesWritten
+    let isRead = false
+    const onRead = () => {
+      isRead = true
+      this.#wake()
+    }
+    if (chunk) this.#decoder.write(chunk, onRead)
+    else this.#decoder.end()
+    for (;;) {
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve))
+      const piece = this.#decoder.read() as Buffer | null
+      if (this.#failure) throw this.#failure
+      if (piece) yield piece
+      else if (this.#ended || isRead) return
+      else await woken
+    }
+  }
+
+  /** Returns the end of the last chunk that the decoder did not read. */
+  unread(chunk: Buffer): Buffer {
+    return chunk.subarray(this.#decoder.bytesWritten - this.#before)
+  }
+
+  close(): void {
+    this.#decoder.destroy()
+  }
+}
+
+/** Errors of decoders have codes such as Z_DATA_ERROR and ZSTD_error_prefix_unknown. */
+const isDecoderError = (error: unknown): boolean => /^(Z_|ZSTD_error_)/.test(String((error as { code?: string }).code))
+
+function damagedBody(encoding: BodyEncoding, cause: unknown): Problem {
+  const code = (cause as { code?: string }).code
+  const why =
+    code === 'ZSTD_error_frameParameter_windowTooLarge'
+      ? 'The body needs more than 8 MB of memory to decode. Compress it with level 19 or lower, and without --long or --ultra.'
+      : code === 'Z_BUF_ERROR'
+        ? `The ${encoding} body ends too early. Send the whole file again.`
+        : `The body is damaged or not in the format of its Content-Encoding, ${encoding}. Send the file again, or leave out the header.`
+  return new Problem(400, 'unreadable-body', 'The request body cannot be read.', {
+    detail: `${why} Nothing was stored; any earlier file stays.`,
+    cause,
+  })
+}
+
+const expandsTooFar = (encoding: BodyEncoding, ratio: number) =>
+  new Problem(413, 'too-large', 'The request body is too large.', {
+    detail: `The ${encoding} body expands to more than ${ratio} times its size. Send the file without Content-Encoding; any earlier file stays.`,
+  })

@@ -1,0 +1,182 @@
+import { type DetailedError, Upload, type UploadOptions } from 'tus-js-client'
+import type { RequestTransport } from './service-client.ts'
+import { FetchStack } from './tus-fetch-stack.ts'
+
+/** Keeps the address of an unfinished upload, such as `localStorage`. The address is useless without a token of its user. */
+export interface ResumeStorage {
+  getItem(key: string): string | null | Promise<string | null>
+  setItem(key: string, value: string): unknown
+  removeItem(key: string): unknown
+}
+
+export interface ResumableOptions {
+  /** Called with the number of bytes that were sent, and the size. It restarts where the service continues. */
+  onProgress?: (sent: number, size: number) => void
+  /** Lets another page or process continue the upload of the same file. */
+  storage?: ResumeStorage
+  /**
+   * Names the content of the file in the storage, such as by its path and its time of change. The default for a `File` consists of its name,
+   * size and time of change; any other Blob is stored only with this option.
+   */
+  key?: string
+  /** Milliseconds before each new attempt. They start again whenever bytes were stored. */
+  retryDelays?: number[]
+}
+
+/** Half a minute in all, and longer than a restart of the service. */
+const defaultRetryDelays = [500, 1_000, 2_000, 5_000, 10_000, 15_000]
+
+/** Statuses after which the service does not have the upload any more, or would refuse it again. */
+const endStatuses: readonly number[] = [404, 410, 413, 422]
+
+/**
+ * Returns a transport for `upload` that continues a broken upload to a data pipeline where it ended, by tus 1.0. It needs the
+ * package tus-js-client. Use it for one file; `upload` repeats it after an outage and with a renewed token.
+ */
+export function resumableTransport(file: Blob, options: ResumableOptions = {}): RequestTransport {
+  /** The address of the upload, once it is known. */
+  let address: string | undefined
+  return async (url, init) => {
+    const uploads = uploadsAddress(url)
+    const entry = storageEntry(uploads, file, options)
+    if (entry) address ??= await findStoredAddress(options.storage!, entry, uploads)
+    const forget = async () => {
+      address = undefined
+      if (entry) await options.storage!.removeItem(entry)
+    }
+    const remember = async (found: string) => {
+      address = found
+      if (entry) await options.storage!.setItem(entry, found)
+    }
+    const name = url.searchParams.get('name') ?? (file as Blob & { name?: string }).name
+    const send = () => sendFile(file, { uploads, address, name, remember }, init, options)
+    const isContinued = address !== undefined
+    let refused = await send()
+    if (refused && isContinued && isGone(refused)) {
+      await forget()
+      refused = await send()
+    }
+    const read = () =>
+      fetch(address!, {
+        ...init,
+        method: 'GET',
+        headers: headersOf(init, 'application/json, application/problem+json'),
+      })
+    if (refused) {
+      // The response to HEAD has no body, so GET returns the reason.
+      const isHead = address !== undefined && (await refused.clone().text()) === ''
+      const answer = isHead ? await read() : refused
+      if (endStatuses.includes(refused.status)) await forget()
+      return answer.ok ? refused : answer
+    }
+    const answer = await read()
+    if (!answer.ok) return answer
+    const { file: result } = (await answer.json()) as { file?: object }
+    await forget()
+    return Response.json(result)
+  }
+}
+
+const isGone = ({ status }: Response): boolean => status === 404 || status === 410
+
+interface Destination {
+  uploads: string
+  address: string | undefined
+  name: string | undefined
+  remember(address: string): Promise<void>
+}
+
+/**
+ * Sends what the service does not have. Returns its refusal, or undefined when it has everything. Rejects if the
+ * connection is lost for longer than all delays together.
+ */
+function sendFile(
+  file: Blob,
+  { uploads, address, name, remember }: Destination,
+  init: RequestInit,
+  { onProgress, retryDelays = defaultRetryDelays }: ResumableOptions,
+): Promise<Response | undefined> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      void upload.abort()
+      reject(init.signal?.reason)
+    }
+    const end = (finish: () => void) => {
+      init.signal?.removeEventListener('abort', abort)
+      finish()
+    }
+    const tusOptions: UploadOptions = {
+      // Given an endpoint, tus-js-client starts again after any error of the address, such as an overload.
+      endpoint: address ? null : uploads,
+      uploadUrl: address ?? null,
+      headers: headersOf(init),
+      metadata: name === undefined ? {} : { filename: name },
+      retryDelays,
+      storeFingerprintForResuming: false,
+      onUploadUrlAvailable() {
+        upload.options.endpoint = null
+        // A proxy may serve the service under another origin or path than the one that the service knows.
+        upload.url = `${uploads}/${upload.url!.slice(upload.url!.lastIndexOf('/') + 1)}`
+        remember(upload.url).catch((error: unknown) => end(() => reject(error)))
+      },
+      onProgress: (sent, size) => onProgress?.(sent, size),
+      onSuccess: () => end(() => resolve(undefined)),
+      onError: (error) =>
+        end(() => {
+          const refusal = refusalOf(error as DetailedError)
+          if (refusal) resolve(refusal)
+          else reject((error as DetailedError).causingError ?? error)
+        }),
+      // Browsers report progress only to XMLHttpRequest, which is the default there.
+      ...('XMLHttpRequest' in globalThis ? {} : { httpStack: new FetchStack() }),
+      fileReader: { openFile: async (blob: Blob) => blobSource(blob) },
+    }
+    const upload = new Upload(file, tusOptions)
+    if (init.signal?.aborted) return abort()
+    init.signal?.addEventListener('abort', abort, { once: true })
+    upload.start()
+  })
+}
+
+const blobSource = (blob: Blob) => ({
+  size: blob.size,
+  slice: async (start: number, end: number) => ({ value: blob.slice(start, end), done: end >= blob.size }),
+  close() {},
+})
+
+function refusalOf({ originalResponse }: DetailedError): Response | undefined {
+  if (!originalResponse) return undefined
+  const headers = new Headers()
+  for (const name of ['content-type', 'retry-after']) {
+    const value = originalResponse.getHeader(name)
+    if (value) headers.set(name, value)
+  }
+  return new Response(originalResponse.getBody(), { status: originalResponse.getStatus(), headers })
+}
+
+/** Returns the address for uploads by tus that corresponds to that of the plain upload. */
+function uploadsAddress({ origin, pathname }: URL): string {
+  const match = /^(.*\/data-pipelines\/[^/]+)\/file$/.exec(pathname)
+  if (!match) throw new TypeError('Only uploads to data pipelines can be continued: use dataPipelines.upload.')
+  return `${origin}${match[1]}/uploads`
+}
+
+function headersOf({ headers }: RequestInit, accept?: string): Record<string, string> {
+  const all = Object.fromEntries(new Headers(headers as Headers))
+  delete all['content-type']
+  return { ...all, ...(accept && { accept }) }
+}
+
+function storageEntry(uploads: string, file: Blob, { storage, key }: ResumableOptions): string | undefined {
+  const { name, lastModified } = file as Blob & { name?: string; lastModified?: number }
+  const content = key ?? (name === undefined ? undefined : `${name} ${lastModified}`)
+  return storage && content !== undefined ? `sluice-upload ${uploads} ${content} ${file.size}` : undefined
+}
+
+/** Ignores other addresses, to which the token must not be sent. */
+async function findStoredAddress(storage: ResumeStorage, entry: string, uploads: string): Promise<string | undefined> {
+  const stored = await storage.getItem(entry)
+  return stored !== null && /^\/[\w-]+$/.test(stored.slice(uploads.length)) && stored.startsWith(uploads)
+    ? stored
+    : undefined
+}
