@@ -8,7 +8,40 @@ import { connected } from '../../../test/scratch-warehouse.ts'
 import { newReaderLogin, newReaderPassword } from '../../reader-server.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 import { provisionWarehouse } from './provision.ts'
+import { networkProblem } from './reader-networks.ts'
 import { postgresReaders } from './reader-roles.ts'
+
+describe('networkProblem', () => {
+  it.each([
+    '192.0.2.0/24',
+    '0.0.0.0/0',
+    '192.0.2.7/32',
+    '10.128.0.0/9',
+    '::/0',
+    '2001:db8::/32',
+    '2001:db8::1/128',
+    'fe80::/10',
+  ])('accepts the network %s', (network) => expect(networkProblem(network)).toBeUndefined())
+
+  it.each([
+    ['192.0.2.1/24', /For the single address, write 192\.0\.2\.1\/32\.$/],
+    ['10.128.0.0/8', /bits behind its prefix/],
+    ['2001:db8::1/64', /write 2001:db8::1\/128/],
+    ['::ffff:192.0.2.1/96', /bits behind its prefix/],
+    ['192.0.2.0/33', /from 0 to 32/],
+    ['::/129', /from 0 to 128/],
+    ['192.0.2.0', /from 0 to 32/],
+    ['192.0.2.0/', /from 0 to 32/],
+    ['192.0.2.0/024', /from 0 to 32/],
+    ['192.0.2.0/24/8', /nothing else/],
+    ['192.0.2.0/24/', /nothing else/],
+    ['fe80::%eth0/64', /no valid address/],
+    ['fe80::1%1/128', /no valid address/],
+    ['192.0.2/24', /no valid address/],
+    ['example.org/24', /no valid address/],
+    ['192.0.2.0/24 trust', /from 0 to 32/],
+  ])('rejects the network %j', (network, reason) => expect(networkProblem(network)).toMatch(reason))
+})
 
 describe('the networks of readers, on a server that Sluice runs', () => {
   const client = { key: 'networks', loadPassword: 'load-password', readPassword: 'read-password' }
@@ -87,6 +120,30 @@ describe('the networks of readers, on a server that Sluice runs', () => {
     expect(await read(reader, '127.0.0.2')).toEqual(row)
     await set([])
     await until(async () => (await read(reader, '127.0.2.9')) !== rejected)
+  })
+
+  it('concern no other reader if those of one are invalid, and that one connects only from its valid networks', async () => {
+    const [broken, mixed, other] = [await newReader(), await newReader(), await newReader()]
+    await using inside = await connected({
+      host: '127.0.0.1',
+      port: server.port,
+      database: `c_${client.key}`,
+      ...broken,
+      ssl: { ca: server.certificate },
+      stream: () => socketFrom('127.0.0.2'),
+    })
+    await readers.setNetworks!([
+      { login: broken.user, networks: ['127.0.0.1/8', 'fe80::%eth0/64', '127.0.0.0/8/8'] },
+      { login: mixed.user, networks: ['127.0.0.0/8 trust', '127.0.2.0/24'] },
+      { login: other.user, networks: ['127.0.3.0/24'] },
+    ])
+    await until(async () => (await read(other, '127.0.0.2')) === rejected)
+    expect(await read(other, '127.0.3.1')).toEqual(row)
+    expect([await read(mixed, '127.0.0.2'), await read(mixed, '127.0.2.1')]).toEqual([rejected, row])
+    await until(async () => (await inside.query('select 1').catch(() => 'ended')) === 'ended')
+    for (const address of ['127.0.0.1', '127.0.0.2']) expect(await read(broken, address)).toBe(rejected)
+    await using superuser = await connected(server.superuserUrl)
+    expect((await superuser.query('select * from pg_hba_file_rules where error is not null')).rows).toEqual([])
   })
 
   it('give no other role access from other machines', async () => {
