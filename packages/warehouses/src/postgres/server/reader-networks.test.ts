@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '@sluice/testing/wait-until'
 import type { ClientConfig } from 'pg'
@@ -157,6 +157,45 @@ describe('the networks of readers, on a server that Sluice runs', () => {
       expect(await read(login, '127.0.0.2')).toBe(rejected)
       expect(await read(login, '127.0.0.2', { ssl: false })).toBe(rejected)
     }
+  })
+
+  it('are the only ones that lead to the published port of the container, for readers only and with TLS', async () => {
+    const image = await readFile(new URL('../../../../../infra/images/postgres/pg_hba.conf', import.meta.url), 'utf8')
+    await using superuser = await connected(server.superuserUrl)
+    const { rows } = await superuser.query(`select current_setting('hba_file') as file`)
+    const before = await readFile(rows[0].file, 'utf8')
+    const reader = await newReader()
+    await readers.setNetworks!([{ login: reader.user, networks: [] }])
+    const rendered = image
+      .replace('/var/lib/sluice/rules/readers.conf', server.rulesFile)
+      .replace(/^host all all SERVICES_NETWORK/m, 'host all all 127.0.5.0/24')
+    try {
+      await writeFile(rows[0].file, rendered)
+      await superuser.query('select pg_reload_conf()')
+      const load = { user: `c_${client.key}_load`, password: client.loadPassword }
+      await until(async () => (await read(load, '127.0.0.1')) === rejected)
+      const admin = { user: 'warehouse', password: 'warehouse' }
+      for (const ssl of [false, { ca: server.certificate }])
+        for (const address of ['127.0.0.1', '127.0.0.2'])
+          for (const [login, database] of [
+            [load, `c_${client.key}`],
+            [admin, 'warehouse'],
+          ] as const)
+            expect(await read(login, address, { ssl, database })).toBe(rejected)
+      expect(await read(load, '127.0.5.7', { ssl: false })).toEqual(row)
+      expect(await read(reader, '127.0.0.2')).toEqual(row)
+      for (const address of ['127.0.0.2', '127.0.5.7'])
+        expect(await read(reader, address, { ssl: false })).toBe(rejected)
+      // Without the file with their rules, readers are rejected too.
+      await rename(server.rulesFile, `${server.rulesFile}.aside`)
+      await superuser.query('select pg_reload_conf()')
+      await until(async () => (await read(reader, '127.0.0.2')) === rejected)
+    } finally {
+      await writeFile(rows[0].file, before)
+      await rename(`${server.rulesFile}.aside`, server.rulesFile).catch(() => {})
+      await superuser.query('select pg_reload_conf()')
+    }
+    await until(async () => (await read(reader, '127.0.0.2')) !== rejected)
   })
 
   it('need no file: the server starts and accepts its own roles without one', async () => {
