@@ -63,7 +63,7 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
 const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password, schemas) => {
   const { host, port, database, user, sslMode } = connection
   const place = `${urlHost(host)}:${port}/${database}`
-  const path = schemas.map(quoteName).join(',')
+  const path = schemas.map(quoteSchemaName).join(',')
   // libpq separates options at spaces.
   const options = `-csearch_path=${path.replace(/[\\\s]/g, '\\$&')}`
   const isVerified = sslMode === 'verify-full'
@@ -80,7 +80,8 @@ const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password,
 }
 
 /** Quotes a schema's name where PostgreSQL would read it differently otherwise. */
-const quoteName = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`)
+const quoteSchemaName = (name: string): string =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 
 /** Quotes a value in a connection string of libpq that consists of names and values. */
 const quoteSetting = (value: string): string => `'${value.replace(/[\\']/g, '\\$&')}'`

@@ -53,7 +53,7 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
   const { db, places, logger } = parts
   /** Whether each client may read, as of the last look-up. */
   const active = new Map<string, boolean>()
-  /** Readers whose networks are invalid, of which the log has a line. */
+  /** Readers with an invalid network, of which the log has a line. */
   const reported = new Set<string>()
   /** The warehouses in which the last round found no login of this installation. */
   const withoutLogins = new Set<WarehouseKind>()

@@ -3,7 +3,7 @@ import { Client, escapeIdentifier } from 'pg'
 /** The template for client databases: a copy of PostgreSQL's template0 with fewer rights. It may not exist. */
 export const templateDatabase = 'sluice_client_template'
 
-/** The role whose members may use the server's reserved connections. */
+/** Members of this role may use the server's reserved connections. */
 export const reservedConnectionsRole = 'pg_use_reserved_connections'
 
 /** Functions that clients must not call: they can exhaust the server's lock table or write in a READ ONLY transaction. */

@@ -76,7 +76,7 @@ describe('the sessions of readers, on a server that Sluice runs', () => {
   }
 
   it('leave connections to the services and to other clients, although readers open as many as they can', async () => {
-    // As on a server whose warehouses an earlier version provisioned.
+    // As on a server with warehouses that an earlier version provisioned.
     {
       await using superuser = await connected(server.superuserUrl)
       for (const key of keys)

@@ -93,7 +93,7 @@ async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits):
 /**
  * NOTIFY needs no privilege, also in a read-only transaction, and all databases of the server have one queue. It keeps what was sent since
  * the oldest transaction of a session that listens; when it is full, every commit with NOTIFY fails. The server does not show who listens.
- * So this ends sessions one by one until the queue shrinks: those whose statement is about notifications first, then the
+ * So this ends sessions one by one until the queue shrinks: those with a statement about notifications first, then the
  * oldest transaction.
  */
 async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): Promise<number> {
