@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { attacks, type Statuses } from './attacks.ts'
 import { dataOutAttacks } from './data-out.ts'
 import { type OrganisationLogin, signInOrganisation } from './organisation.ts'
+import { readerAttacks } from './reader-attacks.ts'
 
 /**
  * Runs the clients of organisation A in a separate process: `attacker.ts <name of the attack> <login as JSON>`. Sends a message once the
@@ -11,7 +12,7 @@ import { type OrganisationLogin, signInOrganisation } from './organisation.ts'
 const [name, login] = process.argv.slice(2) as [string, string]
 const organisation: OrganisationLogin = JSON.parse(login)
 await using attacker = await signInOrganisation(organisation)
-const attack = await { ...attacks, ...dataOutAttacks }[name]!.prepare(attacker, organisation.pipelineUrl)
+const attack = await { ...attacks, ...dataOutAttacks, ...readerAttacks }[name]!.prepare(attacker, organisation.pipelineUrl)
 const statuses: Statuses = new Map()
 const attackEnd = new AbortController()
 const attackDone = attack(attackEnd.signal, statuses)

@@ -13,6 +13,7 @@ import { startInstallation } from '../load/installation.ts'
 import { attacks, type Statuses } from './attacks.ts'
 import { dataOutAttacks } from './data-out.ts'
 import { makeOrganisation } from './organisation.ts'
+import { readerAttacks } from './reader-attacks.ts'
 import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
 
 /**
@@ -20,7 +21,7 @@ import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
  * README.md.
  */
 
-const allAttacks = { ...attacks, ...dataOutAttacks }
+const allAttacks = { ...attacks, ...dataOutAttacks, ...readerAttacks }
 
 const { values: options } = parseArgs({
   options: {

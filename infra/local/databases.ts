@@ -28,6 +28,8 @@ export const prepareDatabases = async (cluster: Cluster, secrets: Secrets): Prom
       if (!rows[0].databases.includes(name)) await client.query(`create database ${id} owner ${id}`)
     }
     await client.query('revoke connect on database identity, pipeline, warehouse, postgres, template1 from public')
+    // Readers of the warehouse cannot take the server's reserved connections (`postgres.ts`).
+    await client.query('grant pg_use_reserved_connections to identity, pipeline, warehouse')
   } finally {
     await client.end()
   }

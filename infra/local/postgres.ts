@@ -11,7 +11,9 @@ import { certificatesFolder, logFile, type Settings } from './settings.ts'
  * to this server.
  */
 const FOR_LOADS = {
-  max_connections: '200',
+  max_connections: '250',
+  // Only the services' roles can use them, so readers of the warehouse cannot stop the services.
+  reserved_connections: '100',
   // Statements of clients are cancelled at 2,000 locks. The services' own databases are in the same server.
   max_locks_per_transaction: '512',
   max_wal_size: '4GB',
@@ -23,6 +25,9 @@ const FOR_LOADS = {
   checkpoint_timeout: '15min',
   shared_buffers: '256MB',
 }
+
+/** A connection from another machine that does not authenticate ends after ten seconds: it counts like one that does. */
+const FOR_READERS = { listen_addresses: '*', authentication_timeout: '10s' }
 
 /**
  * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines: the other rules
@@ -47,7 +52,7 @@ export const startPostgres = async (
     log,
     password: postgres,
     port: 15_432,
-    settings: { ...FOR_LOADS, ...(settings.warehouseAddress && { listen_addresses: '*' }) },
+    settings: { ...FOR_LOADS, ...(settings.warehouseAddress && FOR_READERS) },
     tls: certificateOf(settings),
   }
   let cluster = await startCluster(options)

@@ -24,14 +24,15 @@ export const certificateFiles = {
 }
 
 /**
- * Returns the server's certificate for these hosts from the folder. Creates the authority once, and the server's certificate when
- * the hosts change and a year before it expires. Clients keep the authority's certificate, so they notice neither. The folder is
- * closed to other users, except to the group of the database in its image.
+ * Returns the server's certificate for these hosts from the folder. Creates the authority when the hosts change, because it can sign for
+ * no others: clients then need its new certificate. Replaces the server's certificate a year before it expires, which clients do not
+ * notice. The folder is closed to other users, except to the group of the database in its image.
  */
 export const ensureCertificates = (folder: string, hosts: readonly string[]): Identity => {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const { authority: file, authorityKey, server, serverKey } = certificateFiles
-  const authority = readIdentity(folder, file, authorityKey) ?? save(folder, file, authorityKey, makeAuthority())
+  const kept = readIdentity(folder, file, authorityKey)
+  const authority = kept && maySign(kept, hosts) ? kept : save(folder, file, authorityKey, makeAuthority(hosts))
   const current = readIdentity(folder, server, serverKey)
   if (current && isCurrent(current, authority, hosts)) return current
   return save(folder, server, serverKey, makeServerIdentity(authority, hosts))
@@ -58,14 +59,19 @@ const replace = (path: string, text: string, mode: number): void => {
 const yearMs = 365.25 * 86_400_000
 const years = 10
 
-/** Creates a certificate authority that signs the certificates of one server. */
-export const makeAuthority = (): Identity => {
+/**
+ * Creates a certificate authority for the certificates of one server. Programs that trust it accept no certificate of it for other hosts or
+ * for other purposes, so a stolen key does not help against other sites.
+ */
+export const makeAuthority = (hosts: readonly string[]): Identity => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const name = `Sluice warehouse ${randomBytes(4).toString('hex')}`
   const extensions = [
     extension('2.5.29.19', sequence(boolean(true), integer(Buffer.from([0]))), true),
     // keyCertSign and cRLSign.
     extension('2.5.29.15', der(0x03, Buffer.from([1, 0x06])), true),
+    serverAuthentication(),
+    nameConstraints(hosts),
     extension('2.5.29.14', octets(keyId(publicKey))),
   ]
   return {
@@ -83,8 +89,8 @@ export const makeServerIdentity = (authority: Identity, hosts: readonly string[]
     extension('2.5.29.19', sequence(), true),
     // digitalSignature.
     extension('2.5.29.15', der(0x03, Buffer.from([7, 0x80])), true),
-    extension('2.5.29.37', sequence(objectId('1.3.6.1.5.5.7.3.1'))),
-    extension('2.5.29.17', sequence(...hosts.map(alternativeName))),
+    serverAuthentication(),
+    extension('2.5.29.17', sequence(...hosts.map((host) => alternativeName(host)))),
     extension('2.5.29.14', octets(keyId(publicKey))),
     extension('2.5.29.35', sequence(der(0x80, keyId(createPublicKey(signer))))),
   ]
@@ -92,6 +98,22 @@ export const makeServerIdentity = (authority: Identity, hosts: readonly string[]
     certificate: certificate({ issuer, subject: hosts[0]!.slice(0, 64), publicKey, signer, extensions }),
     key: pem(privateKey),
   }
+}
+
+/** Whether an authority may sign for these hosts. An authority of an earlier version, which clients have, may sign for all. */
+export const maySign = (authority: Identity, hosts: readonly string[]): boolean => {
+  const { raw } = new X509Certificate(authority.certificate)
+  return raw.includes(nameConstraints(hosts)) || !raw.includes(objectId(nameConstraintsId))
+}
+
+const serverAuthentication = (): Buffer => extension('2.5.29.37', sequence(objectId('1.3.6.1.5.5.7.3.1')))
+
+const nameConstraintsId = '2.5.29.30'
+
+/** The permitted names. A form without a permitted name would have no constraint, so the hosts contain a name and an address. */
+const nameConstraints = (hosts: readonly string[]): Buffer => {
+  const permitted = hosts.map((host) => sequence(alternativeName(host, isIP(host) === 6 ? 16 : 4)))
+  return extension(nameConstraintsId, sequence(der(0xa0, ...permitted)), true)
 }
 
 /** Whether a server's certificate names all these hosts, was signed by the authority, and is valid for another year. */
@@ -144,8 +166,9 @@ const keyId = (key: KeyObject): Buffer =>
     .update(key.export({ type: 'spki', format: 'der' }).subarray(-65))
     .digest()
 
-const alternativeName = (host: string): Buffer =>
-  isIP(host) ? der(0x87, addressBytes(host)) : der(0x82, Buffer.from(host, 'ascii'))
+/** Returns a name or an address, in constraints with the bytes of its mask, which are all ones. */
+const alternativeName = (host: string, maskBytes = 0): Buffer =>
+  isIP(host) ? der(0x87, addressBytes(host), Buffer.alloc(maskBytes, 0xff)) : der(0x82, Buffer.from(host, 'ascii'))
 
 const addressBytes = (address: string): Buffer => {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number))

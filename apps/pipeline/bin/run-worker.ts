@@ -42,7 +42,7 @@ import { deleteOldRuns, maintainPartitions } from '../src/worker/maintenance/del
 import { addDomainToDatasetPublishers } from '../src/worker/maintenance/add-domain-to-dataset-publishers.ts'
 import { queueMissingRuns } from '../src/worker/maintenance/queue-missing-runs.ts'
 import { removeExpiredUploads, removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
-import { readersLock, startMaintenance } from '../src/worker/maintenance/maintenance.ts'
+import { readerSessionsLock, readersLock, startMaintenance } from '../src/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../src/worker/metrics.ts'
 import { listenForProbes } from '../src/worker/health-server.ts'
 import { startWorker } from '../src/worker/worker.ts'
@@ -174,6 +174,15 @@ await main(async () => {
     every: 5_000,
     lockKey: readersLock,
   })
+  // A session can take thousands of locks in a second.
+  const readerSessions = startMaintenance({
+    db,
+    logger,
+    metrics,
+    jobs: [{ name: 'sessions of warehouse readers', run: () => readers.limitSessions() }],
+    every: 1_000,
+    lockKey: readerSessionsLock,
+  })
   const scheduler = startScheduler({
     db,
     queue,
@@ -205,6 +214,7 @@ await main(async () => {
     { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
     { name: 'maintenance', stop: () => maintenance.stop() },
     { name: 'warehouse readers', stop: () => readerSync.stop() },
+    { name: 'sessions of warehouse readers', stop: () => readerSessions.stop() },
     { name: 'alerts', stop: () => alerts.stop() },
     { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },

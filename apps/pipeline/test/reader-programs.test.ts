@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,6 +15,7 @@ import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
 /** Why a program is not there; undefined if it is. Debian's own python3 has the packages of Debian. */
 const missing = (program: string, ...args: string[]): boolean => spawnSync(program, args).status !== 0
 const python = '/usr/bin/python3'
+const jdbcDriver = '/usr/share/java/postgresql.jar'
 const odbcDriver = 'PostgreSQL Unicode'
 
 /** The programs of docs/connect.md that Debian has, with the command that shows whether they are installed. */
@@ -26,6 +28,7 @@ const programs: Record<string, boolean> = {
     '-c',
     'import pandas, sqlalchemy, psycopg2',
   ),
+  'JDBC (libpostgresql-jdbc-java, a JDK)': !existsSync(jdbcDriver) || missing('javac', '-version'),
   'ODBC (unixodbc, odbc-postgresql)': missing('odbcinst', '-q', '-d', '-n', odbcDriver),
 }
 const absent = (name: keyof typeof programs) => programs[name] !== false
@@ -34,7 +37,7 @@ describe('a reader connects with sslmode=verify-full and the returned strings', 
   const client = { key: 'programs', loadPassword: 'load-password', readPassword: 'read-password' }
   let server: PublicServer
   let folder: string
-  let strings: { libpq: string; odbc: string; sqlalchemy: string }
+  let strings: { libpq: string; jdbc: string; odbc: string; sqlalchemy: string }
   let connection: { host: string; port: number; database: string; user: string }
   let password: string
   beforeAll(async () => {
@@ -59,7 +62,10 @@ describe('a reader connects with sslmode=verify-full and the returned strings', 
     password = newReaderPassword()
     await place!.server.define(client, { login: user, schemas: ['health'], active: true }, password)
     connection = { ...place!.address!, database: place!.database(client.key, ['health']), user }
-    strings = place!.connectionStrings({ ...connection, sslMode: place!.sslMode }, password) as typeof strings
+    strings = place!.connectionStrings({ ...connection, sslMode: place!.sslMode }, password, [
+      'health',
+      'Überblick "1"',
+    ]) as typeof strings
   })
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]()
@@ -115,6 +121,21 @@ engine = sqlalchemy.create_engine(os.environ['READER'])
 with engine.connect() as session: print(pandas.read_sql_query(sqlalchemy.text('select * from cases'), session).shape)
 print(sqlalchemy.inspect(engine).get_table_names(schema='health'))`
     expect(await inPython(script, { READER: url })).toBe("(2, 4)\n['cases']")
+  })
+
+  test('JDBC (libpostgresql-jdbc-java, a JDK)', 'and reads rows', async () => {
+    const program = `import java.sql.*;
+class Read {
+  public static void main(String[] args) throws Exception {
+    try (var session = DriverManager.getConnection(System.getenv("READER"));
+        var rows = session.createStatement().executeQuery("select sum(rate) from cases")) {
+      rows.next();
+      System.out.print(rows.getString(1));
+    }
+  }
+}`
+    await writeFile(join(folder, 'Read.java'), program)
+    expect(await run('java', ['-cp', jdbcDriver, 'Read.java'], { READER: strings.jdbc })).toBe('3.75')
   })
 
   test('ODBC (unixodbc, odbc-postgresql)', 'and reads rows', async () => {

@@ -16,11 +16,13 @@ elif [ ! -s "$PGDATA/PG_VERSION" ]; then
   sync "$mark" "$(dirname "$mark")"
 fi
 
-# With a certificate, readers may connect (docker-compose.readers.yml). PostgreSQL refuses a key that its group can read.
-if [ -e /run/secrets/server.pem ]; then
+# With this setting, readers connect through a published port (docker-compose.readers.yml), and the other roles from this network only.
+# PostgreSQL refuses a key that its group can read.
+if [ -n "${SERVICES_NETWORK:-}" ]; then
   install -m 0600 /run/secrets/server.key /var/run/postgresql/server.key
+  sed "s|^host all all SERVICES_NETWORK|host all all $SERVICES_NETWORK|" /etc/sluice/pg_hba.conf >/var/run/postgresql/pg_hba.conf
   set -- "$@" -c ssl=on -c ssl_cert_file=/run/secrets/server.pem -c ssl_key_file=/var/run/postgresql/server.key \
-    -c hba_file=/etc/sluice/pg_hba.conf
+    -c hba_file=/var/run/postgresql/pg_hba.conf -c authentication_timeout=10s
 fi
 
 exec docker-entrypoint.sh "$@"

@@ -39,8 +39,10 @@ export interface ReaderServer {
   define(client: WarehouseCredentials, reader: ReaderDefinition, password?: string): Promise<void>
   /** Ends the sessions of a login, and removes it. A missing login is not an error. */
   drop(login: string): Promise<void>
-  /** Lists the logins of all clients. Before that, ends sessions that exceed the limits of time and number. */
+  /** Lists the logins of all clients. */
   observe(): Promise<ReaderState[]>
+  /** Ends sessions that exceed the limits. Returns their number. Absent if the server enforces all limits itself. */
+  limitSessions?(): Promise<number>
   /** Replaces the allowed networks of all logins, and ends sessions from other networks. Absent if Sluice cannot change the server's rules for connections. */
   setNetworks?(all: readonly ReaderNetworks[]): Promise<void>
 }
@@ -61,15 +63,28 @@ export function keyOfReader(login: string): string {
 /** Returns a new password: 43 letters, digits, "-" and "_", which no connection string has to escape. */
 export const newReaderPassword = (): string => randomBytes(32).toString('base64url')
 
-/** The limits of a login's sessions. Longer transactions delay loads, which wait for the readers of a table. */
+/** The limits of readers and their sessions. Longer transactions delay loads, which wait for the readers of a table. */
 export const readerLimits = {
+  /** Readers of one client. */
+  readers: 20,
+  /** Connections of one reader, and of all readers of one client together. `connectionsOf` divides them. */
   connections: 10,
-  /** Sessions of all readers of one client, and the share of the server's connections that all readers may have. */
   clientConnections: 40,
+  /** The share of the server's connections that all readers may have. */
   serverShare: 0.5,
   statementSeconds: 1_800,
   idleInTransactionSeconds: 60,
   transactionSeconds: 3_600,
-  /** Seconds by which a session may exceed the three limits above before `observe` ends it. The server's own errors are clearer. */
+  /** Seconds by which a session may exceed the three limits above before `limitSessions` ends it. The server's own errors are clearer. */
   graceSeconds: 10,
+  /** Locks of one session, of all sessions of one client, and the share of the server's lock table that all readers may have. */
+  locks: 2_000,
+  clientLocks: 10_000,
+  lockTableShare: 0.5,
+  /** The share of the server's queue of notifications, which Sluice itself hardly uses. */
+  notificationQueueShare: 0.01,
 }
+
+/** Returns the connections that each of a client's active readers may have, so that they never have more together than the client may. */
+export const connectionsOf = (activeReaders: number): number =>
+  Math.max(1, Math.min(readerLimits.connections, Math.floor(readerLimits.clientConnections / activeReaders)))

@@ -22,7 +22,7 @@ export interface PublicServer extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function startPublicServer(): Promise<PublicServer> {
+export async function startPublicServer(settings: Record<string, string> = {}): Promise<PublicServer> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-public-'))
   const certificates = join(folder, 'certificates')
   const tls = ensureCertificates(certificates, ['localhost', '127.0.0.1'])
@@ -32,7 +32,7 @@ export async function startPublicServer(): Promise<PublicServer> {
     password: 'public-server',
     port: await freePort(),
     durable: false,
-    settings: { listen_addresses: '*', max_connections: '60' },
+    settings: { listen_addresses: '*', max_connections: '60', ...settings },
     tls,
   }
   const cluster = await startCluster(options)

@@ -17,7 +17,12 @@ export interface ReaderPlace {
   sslMode: Connection['sslMode']
   /** Returns the database that a reader of these schemas connects to. */
   database(key: string, schemas: readonly string[]): string
-  connectionStrings(connection: Connection, password: string): NewWarehouseReader['connectionStrings']
+  /** Returns strings with which programs find the tables of the schemas without the name of a schema, if the server can do that. */
+  connectionStrings(
+    connection: Connection,
+    password: string,
+    schemas: readonly string[],
+  ): NewWarehouseReader['connectionStrings']
 }
 
 interface PlaceSettings {
@@ -50,19 +55,36 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
     addressSetting: 'WAREHOUSE_PUBLIC_ADDRESS',
     sslMode: WAREHOUSE_PUBLIC_CERTIFICATE !== undefined ? 'verify-full' : isLocal ? 'prefer' : 'require',
     database: (key) => `c_${key}`,
-    connectionStrings({ host, port, database, user, sslMode }, password) {
-      const place = `${urlHost(host)}:${port}/${database}`
-      const certificate = sslMode === 'verify-full' ? '&sslrootcert=warehouse.pem' : ''
-      const odbcCertificate = sslMode === 'verify-full' ? 'pqopt={sslrootcert=warehouse.pem};' : ''
-      return {
-        libpq: `postgresql://${user}:${password}@${place}?sslmode=${sslMode}${certificate}`,
-        jdbc: `jdbc:postgresql://${place}?user=${user}&password=${password}&sslmode=${sslMode}${certificate}`,
-        odbc: `Driver={PostgreSQL Unicode};Server=${host};Port=${port};Database=${database};Uid=${user};Pwd=${password};SSLmode=${sslMode};${odbcCertificate}`,
-        sqlalchemy: `postgresql+psycopg://${user}:${password}@${place}?sslmode=${sslMode}${certificate}`,
-      }
-    },
+    connectionStrings: postgresStrings,
   }
 }
+
+/** The strings set the search path, because every login of the server can read the settings of a role. */
+const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password, schemas) => {
+  const { host, port, database, user, sslMode } = connection
+  const place = `${urlHost(host)}:${port}/${database}`
+  const path = schemas.map(quoteSchemaName).join(',')
+  // libpq separates options at spaces.
+  const options = `-csearch_path=${path.replace(/[\\\s]/g, '\\$&')}`
+  const isVerified = sslMode === 'verify-full'
+  const certificate = isVerified ? '&sslrootcert=warehouse.pem' : ''
+  const tail = `sslmode=${sslMode}${certificate}&options=${encodeURIComponent(options)}`
+  const libpqSettings = [...(isVerified ? ['sslrootcert=warehouse.pem'] : []), `options=${quoteSetting(options)}`]
+  const pqopt = libpqSettings.join(' ').replaceAll('}', '}}')
+  return {
+    libpq: `postgresql://${user}:${password}@${place}?${tail}`,
+    jdbc: `jdbc:postgresql://${place}?user=${user}&password=${password}&sslmode=${sslMode}${certificate}&currentSchema=${encodeURIComponent(path)}`,
+    odbc: `Driver={PostgreSQL Unicode};Server=${host};Port=${port};Database=${database};Uid=${user};Pwd=${password};SSLmode=${sslMode};pqopt={${pqopt}};`,
+    sqlalchemy: `postgresql+psycopg://${user}:${password}@${place}?${tail}`,
+  }
+}
+
+/** Quotes a schema's name where PostgreSQL would read it differently otherwise. */
+const quoteSchemaName = (name: string): string =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+
+/** Quotes a value in a connection string of libpq that consists of names and values. */
+const quoteSetting = (value: string): string => `'${value.replace(/[\\']/g, '\\$&')}'`
 
 function clickHousePlace(settings: PlaceSettings, server: ReaderServer): ReaderPlace {
   const url = settings.CLICKHOUSE_PUBLIC_URL ?? settings.CLICKHOUSE_URL!

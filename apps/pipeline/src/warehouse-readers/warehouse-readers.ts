@@ -1,5 +1,6 @@
 import { isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
+import { networkProblem } from '@sluice/warehouses/postgres/server/reader-networks'
 import { keyOfReader } from '@sluice/warehouses/reader-server'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
@@ -29,6 +30,8 @@ export interface WarehouseReaders {
   drop(readers: readonly Pick<StoredReader, 'provider_schema' | 'login'>[]): Promise<void>
   /** Applies the networks of all readers. */
   applyNetworks(): Promise<void>
+  /** Ends sessions that exceed the limits. Returns their number. */
+  limitSessions(): Promise<number>
   /**
    * Repairs differences between the stored readers and the warehouses: expired readers, readers of disabled and deleted clients, and
    * changes that were not applied. Records when readers were used. Returns the number of changed logins.
@@ -50,6 +53,8 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
   const { db, places, logger } = parts
   /** Whether each client may read, as of the last look-up. */
   const active = new Map<string, boolean>()
+  /** Readers with an invalid network, of which the log has a line. */
+  const reported = new Set<string>()
   /** The warehouses in which the last round found no login of this installation. */
   const withoutLogins = new Set<WarehouseKind>()
 
@@ -75,11 +80,20 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     await db.transaction().execute(async (trx) => {
       await sql`select pg_advisory_xact_lock(hashtext('networks of warehouse readers'))`.execute(trx)
       const readers = await listReaders(trx)
+      readers.forEach(reportInvalidNetworks)
       for (const [kind, { server }] of places) {
         const own = readers.filter((reader) => reader.provider_schema === kind)
         await server.setNetworks?.(own.map(({ login, networks }) => ({ login, networks })))
       }
     })
+  }
+
+  /** The server's rules omit invalid networks, so that they concern no other reader. */
+  function reportInvalidNetworks({ login, networks }: StoredReader): void {
+    const problem = networks.map(networkProblem).find((one) => one !== undefined)
+    if (problem === undefined || reported.has(login)) return
+    reported.add(login)
+    logger.warn({ login, reason: problem }, 'a warehouse reader has an invalid network, from which it cannot connect')
   }
 
   async function findActiveClients(clients: readonly string[]): Promise<void> {
@@ -141,6 +155,11 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     apply,
     drop,
     applyNetworks,
+    async limitSessions() {
+      let ended = 0
+      for (const { server } of places.values()) ended += (await server.limitSessions?.()) ?? 0
+      return ended
+    },
     async sync(signal) {
       const readers = await listReaders(db)
       // While the identity service is down, the last known state stays.

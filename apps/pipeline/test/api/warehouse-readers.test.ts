@@ -59,7 +59,7 @@ const create = async (changes: object = {}, by = owner): Promise<NewWarehouseRea
   (await by.post('/warehouse-readers').send(body(changes)).expect(201)).body
 /** Connects with the returned string, but without TLS, which the test server does not have. */
 const connect = ({ connectionStrings }: NewWarehouseReader) =>
-  connected(connectionStrings.libpq!.replace(/sslmode=.*/, 'sslmode=disable'))
+  connected(connectionStrings.libpq!.replace(/sslmode=.*&options/, 'sslmode=disable&options'))
 const outcome = (attempt: Promise<unknown>) => attempt.then(() => 'done').catch((error: { code: string }) => error.code)
 
 describe('a warehouse reader', () => {
@@ -82,11 +82,12 @@ describe('a warehouse reader', () => {
     })
     const { host, port, database, user } = rest.connection
     const place = `${host}:${port}/${database}`
+    const parameters = 'sslmode=verify-full&sslrootcert=warehouse.pem'
     expect(connectionStrings).toEqual({
-      libpq: `postgresql://${user}:${password}@${place}?sslmode=verify-full&sslrootcert=warehouse.pem`,
-      jdbc: `jdbc:postgresql://${place}?user=${user}&password=${password}&sslmode=verify-full&sslrootcert=warehouse.pem`,
-      odbc: `Driver={PostgreSQL Unicode};Server=${host};Port=${port};Database=${database};Uid=${user};Pwd=${password};SSLmode=verify-full;pqopt={sslrootcert=warehouse.pem};`,
-      sqlalchemy: `postgresql+psycopg://${user}:${password}@${place}?sslmode=verify-full&sslrootcert=warehouse.pem`,
+      libpq: `postgresql://${user}:${password}@${place}?${parameters}&options=-csearch_path%3Dhealth`,
+      jdbc: `jdbc:postgresql://${place}?user=${user}&password=${password}&${parameters}&currentSchema=health`,
+      odbc: `Driver={PostgreSQL Unicode};Server=${host};Port=${port};Database=${database};Uid=${user};Pwd=${password};SSLmode=verify-full;pqopt={sslrootcert=warehouse.pem options='-csearch_path=health'};`,
+      sqlalchemy: `postgresql+psycopg://${user}:${password}@${place}?${parameters}&options=-csearch_path%3Dhealth`,
     })
     await using session = await connect(made.body)
     expect((await session.query('select count(*)::int as count from cases')).rows).toEqual([{ count: 3 }])

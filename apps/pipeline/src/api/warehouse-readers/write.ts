@@ -1,7 +1,8 @@
 import { type NewWarehouseReader, type WarehouseReaderBody, hasRole } from '@sluice/contracts'
 import { type Caller, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets, visibleTo } from '@sluice/records'
-import { newReaderLogin, newReaderPassword } from '@sluice/warehouses/reader-server'
+import { newReaderLogin, newReaderPassword, readerLimits } from '@sluice/warehouses/reader-server'
+import { networkProblem } from '@sluice/warehouses/postgres/server/reader-networks'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { type Transaction, sql } from 'kysely'
@@ -9,11 +10,7 @@ import type { DB } from '../../database.ts'
 import type { WarehouseReaders } from '../../warehouse-readers/warehouse-readers.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { networkProblem } from '../../warehouse-readers/networks.ts'
 import { type WarehouseReaderRow, warehouseReaderRecords } from './records.ts'
-
-/** Readers of one client. Each can have ten connections to a server that the loads of all clients share. */
-export const maxReaders = 20
 
 export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseReaderRow, WarehouseReaderBody> = {
   async check(body, { caller }) {
@@ -146,10 +143,10 @@ async function assertBelowLimit(trx: Transaction<DB>, client: string): Promise<v
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('client', '=', client)
     .executeTakeFirstOrThrow()
-  if (count >= maxReaders)
+  if (count >= readerLimits.readers)
     throw problems.refused(
       '/',
-      `Your organisation has ${maxReaders} warehouse readers, which is the maximum. Delete one that is not used.`,
+      `Your organisation has ${readerLimits.readers} warehouse readers, which is the maximum. Delete one that is not used.`,
     )
 }
 
@@ -246,5 +243,10 @@ async function answerWithPassword(
   const { connectionStrings } = placeOf(input.readers, row.provider_schema as WarehouseKind)
   const { body: reader, headers } = await warehouseReaderRecords.answer(row, input)
   const connection = reader.connection as Parameters<typeof connectionStrings>[0]
-  return new JsonResponse({ ...reader, password, connectionStrings: connectionStrings(connection, password) }, headers)
+  const strings = connectionStrings(
+    connection,
+    password,
+    reader.schemas.map(({ schemaName }) => schemaName),
+  )
+  return new JsonResponse({ ...reader, password, connectionStrings: strings }, headers)
 }

@@ -31,6 +31,7 @@ const logInterval = 60_000
 /** Keys of advisory locks that nothing else in this database uses. */
 const maintenanceLock = 7_314_502
 export const readersLock = 7_314_503
+export const readerSessionsLock = 7_314_504
 
 /** Runs the jobs once a minute, in one worker at a time. A failed job is retried in the next round. */
 export function startMaintenance({

@@ -3,6 +3,9 @@ import { Client, escapeIdentifier } from 'pg'
 /** The template for client databases: a copy of PostgreSQL's template0 with fewer rights. It may not exist. */
 export const templateDatabase = 'sluice_client_template'
 
+/** Members of this role may use the server's reserved connections. */
+export const reservedConnectionsRole = 'pg_use_reserved_connections'
+
 /** Functions that clients must not call: they can exhaust the server's lock table or write in a READ ONLY transaction. */
 const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowrite', 'pg_notify')
   or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
@@ -10,8 +13,9 @@ const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowr
 /**
  * Sets the part of the isolation that only a superuser can set, once per server; idempotent. Functions in pg_catalog belong to the
  * superuser, so the owner of a client database cannot revoke rights to them, and `temp_file_limit` is a superuser's setting unless
- * granted. `admin` is the role that `provisionWarehouse` runs as. Provisioning also works without this call, but then these two
- * protections are missing. `close` names databases that client roles must not connect to, such as the services' own ones.
+ * granted. `admin` is the role that `provisionWarehouse` runs as. Provisioning also works without this call, but then these
+ * protections are missing, and reserved connections are not available to the clients' roles. `close` names databases that client roles
+ * must not connect to, such as the services' own ones.
  */
 export async function prepareWarehouseServer(
   superuserUrl: string,
@@ -26,12 +30,27 @@ export async function prepareWarehouseServer(
     if (!rows[0]?.datistemplate) await createTemplate(client, superuserUrl)
     await client.query(`grant set on parameter temp_file_limit to ${escapeIdentifier(options.admin)}`)
     await grantReload(client, superuserUrl, options.admin)
+    await grantReservedConnections(client, options.admin)
     for (const database of options.close ?? []) {
       await client.query(`revoke connect, temporary on database ${escapeIdentifier(database)} from public`)
     }
   } finally {
     await endAdmin(client)
   }
+}
+
+/**
+ * Lets the administrator and the clients' roles use the connections that `reserved_connections` sets aside, which readers cannot take. The
+ * administrator grants it to the roles of later clients.
+ */
+async function grantReservedConnections(client: Client, admin: string): Promise<void> {
+  await client.query(`grant ${reservedConnectionsRole} to ${escapeIdentifier(admin)} with admin option, inherit true`)
+  const { rows } = await client.query<{ rolname: string }>(
+    `select rolname from pg_roles where rolname ~ '^c_[a-z0-9]+_(load|read)$' and not pg_has_role(oid, $1, 'usage')
+       and pg_has_role($2, oid, 'member with admin option')`,
+    [reservedConnectionsRole, admin],
+  )
+  for (const { rolname } of rows) await client.query(`grant ${reservedConnectionsRole} to ${rolname}`)
 }
 
 /** Lets the administrator reload the rules of pg_hba.conf in the database of its own name, where it connects. */
@@ -79,15 +98,18 @@ const adminTimeouts = {
   query_timeout: 32_000,
 }
 
-/** Returns a connection for preparing servers and warehouses. Every wait on it is limited; end it with `endAdmin`. */
+/** Returns the settings of an administrator's connections, on which every wait is limited. */
+export const adminSettings = (connectionString: string, changed: Partial<typeof adminTimeouts> = {}) => ({
+  connectionString,
+  application_name: 'sluice provisioning',
+  keepAlive: true,
+  ...adminTimeouts,
+  ...changed,
+})
+
+/** Returns a connection for preparing servers and warehouses. End it with `endAdmin`. */
 export function adminClient(connectionString: string, changed: Partial<typeof adminTimeouts> = {}): Client {
-  const client = new Client({
-    connectionString,
-    application_name: 'sluice provisioning',
-    keepAlive: true,
-    ...adminTimeouts,
-    ...changed,
-  })
+  const client = new Client(adminSettings(connectionString, changed))
   // Without a listener a connection that breaks between two statements would end the process.
   client.on('error', () => {})
   return client

@@ -1,7 +1,7 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
 import { WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type WarehouseAccess, ledgerKey } from '../postgres-connections.ts'
-import { adminClient, endAdmin, templateDatabase } from './prepare-server.ts'
+import { adminClient, endAdmin, reservedConnectionsRole, templateDatabase } from './prepare-server.ts'
 import { createLedger } from './ledger-schema.ts'
 import { warehouseProblem } from '../problems.ts'
 import { type RoleSettings, loadSettings, readSettings } from './role-settings.ts'
@@ -45,6 +45,7 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
       names.read,
       `login connection limit 20 password '${await scramVerifier(client.readPassword)}'`,
     )
+    await grantReservedConnections(admin, names)
     await admin.query(`grant ${names.owner} to current_user with inherit false, set true`)
     await ensureDatabase(admin, names)
     await applySettings(admin, names.load, loadSettings, names.database)
@@ -128,6 +129,14 @@ export async function applySettings(
       if (!['42501', '42704', '22023'].includes(error.code ?? '')) throw error
     })
   }
+}
+
+/** Only possible on a server that `prepareWarehouseServer` prepared. */
+async function grantReservedConnections(admin: Client, { load, read }: WarehouseNames): Promise<void> {
+  const { rows } = await admin.query<{ may: boolean }>(`select pg_has_role($1, 'usage with admin option') as may`, [
+    reservedConnectionsRole,
+  ])
+  if (rows[0]!.may) await admin.query(`grant ${reservedConnectionsRole} to ${load}, ${read}`)
 }
 
 /** Creates the database with connections disabled, so that no session can start before the REVOKE. */

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '@sluice/testing/wait-until'
 import type { ClientConfig } from 'pg'
@@ -8,7 +8,40 @@ import { connected } from '../../../test/scratch-warehouse.ts'
 import { newReaderLogin, newReaderPassword } from '../../reader-server.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 import { provisionWarehouse } from './provision.ts'
+import { networkProblem } from './reader-networks.ts'
 import { postgresReaders } from './reader-roles.ts'
+
+describe('networkProblem', () => {
+  it.each([
+    '192.0.2.0/24',
+    '0.0.0.0/0',
+    '192.0.2.7/32',
+    '10.128.0.0/9',
+    '::/0',
+    '2001:db8::/32',
+    '2001:db8::1/128',
+    'fe80::/10',
+  ])('accepts the network %s', (network) => expect(networkProblem(network)).toBeUndefined())
+
+  it.each([
+    ['192.0.2.1/24', /For the single address, write 192\.0\.2\.1\/32\.$/],
+    ['10.128.0.0/8', /bits behind its prefix/],
+    ['2001:db8::1/64', /write 2001:db8::1\/128/],
+    ['::ffff:192.0.2.1/96', /bits behind its prefix/],
+    ['192.0.2.0/33', /from 0 to 32/],
+    ['::/129', /from 0 to 128/],
+    ['192.0.2.0', /from 0 to 32/],
+    ['192.0.2.0/', /from 0 to 32/],
+    ['192.0.2.0/024', /from 0 to 32/],
+    ['192.0.2.0/24/8', /nothing else/],
+    ['192.0.2.0/24/', /nothing else/],
+    ['fe80::%eth0/64', /no valid address/],
+    ['fe80::1%1/128', /no valid address/],
+    ['192.0.2/24', /no valid address/],
+    ['example.org/24', /no valid address/],
+    ['192.0.2.0/24 trust', /from 0 to 32/],
+  ])('rejects the network %j', (network, reason) => expect(networkProblem(network)).toMatch(reason))
+})
 
 describe('the networks of readers, on a server that Sluice runs', () => {
   const client = { key: 'networks', loadPassword: 'load-password', readPassword: 'read-password' }
@@ -89,6 +122,30 @@ describe('the networks of readers, on a server that Sluice runs', () => {
     await until(async () => (await read(reader, '127.0.2.9')) !== rejected)
   })
 
+  it('concern no other reader if those of one are invalid, and that one connects only from its valid networks', async () => {
+    const [broken, mixed, other] = [await newReader(), await newReader(), await newReader()]
+    await using inside = await connected({
+      host: '127.0.0.1',
+      port: server.port,
+      database: `c_${client.key}`,
+      ...broken,
+      ssl: { ca: server.certificate },
+      stream: () => socketFrom('127.0.0.2'),
+    })
+    await readers.setNetworks!([
+      { login: broken.user, networks: ['127.0.0.1/8', 'fe80::%eth0/64', '127.0.0.0/8/8'] },
+      { login: mixed.user, networks: ['127.0.0.0/8 trust', '127.0.2.0/24'] },
+      { login: other.user, networks: ['127.0.3.0/24'] },
+    ])
+    await until(async () => (await read(other, '127.0.0.2')) === rejected)
+    expect(await read(other, '127.0.3.1')).toEqual(row)
+    expect([await read(mixed, '127.0.0.2'), await read(mixed, '127.0.2.1')]).toEqual([rejected, row])
+    await until(async () => (await inside.query('select 1').catch(() => 'ended')) === 'ended')
+    for (const address of ['127.0.0.1', '127.0.0.2']) expect(await read(broken, address)).toBe(rejected)
+    await using superuser = await connected(server.superuserUrl)
+    expect((await superuser.query('select * from pg_hba_file_rules where error is not null')).rows).toEqual([])
+  })
+
   it('give no other role access from other machines', async () => {
     const admin = { user: 'warehouse', password: 'warehouse' }
     const load = { user: `c_${client.key}_load`, password: client.loadPassword }
@@ -100,6 +157,45 @@ describe('the networks of readers, on a server that Sluice runs', () => {
       expect(await read(login, '127.0.0.2')).toBe(rejected)
       expect(await read(login, '127.0.0.2', { ssl: false })).toBe(rejected)
     }
+  })
+
+  it('are the only ones that lead to the published port of the container, for readers only and with TLS', async () => {
+    const image = await readFile(new URL('../../../../../infra/images/postgres/pg_hba.conf', import.meta.url), 'utf8')
+    await using superuser = await connected(server.superuserUrl)
+    const { rows } = await superuser.query(`select current_setting('hba_file') as file`)
+    const before = await readFile(rows[0].file, 'utf8')
+    const reader = await newReader()
+    await readers.setNetworks!([{ login: reader.user, networks: [] }])
+    const rendered = image
+      .replace('/var/lib/sluice/rules/readers.conf', server.rulesFile)
+      .replace(/^host all all SERVICES_NETWORK/m, 'host all all 127.0.5.0/24')
+    try {
+      await writeFile(rows[0].file, rendered)
+      await superuser.query('select pg_reload_conf()')
+      const load = { user: `c_${client.key}_load`, password: client.loadPassword }
+      await until(async () => (await read(load, '127.0.0.1')) === rejected)
+      const admin = { user: 'warehouse', password: 'warehouse' }
+      for (const ssl of [false, { ca: server.certificate }])
+        for (const address of ['127.0.0.1', '127.0.0.2'])
+          for (const [login, database] of [
+            [load, `c_${client.key}`],
+            [admin, 'warehouse'],
+          ] as const)
+            expect(await read(login, address, { ssl, database })).toBe(rejected)
+      expect(await read(load, '127.0.5.7', { ssl: false })).toEqual(row)
+      expect(await read(reader, '127.0.0.2')).toEqual(row)
+      for (const address of ['127.0.0.2', '127.0.5.7'])
+        expect(await read(reader, address, { ssl: false })).toBe(rejected)
+      // Without the file with their rules, readers are rejected too.
+      await rename(server.rulesFile, `${server.rulesFile}.aside`)
+      await superuser.query('select pg_reload_conf()')
+      await until(async () => (await read(reader, '127.0.0.2')) === rejected)
+    } finally {
+      await writeFile(rows[0].file, before)
+      await rename(`${server.rulesFile}.aside`, server.rulesFile).catch(() => {})
+      await superuser.query('select pg_reload_conf()')
+    }
+    await until(async () => (await read(reader, '127.0.0.2')) !== rejected)
   })
 
   it('need no file: the server starts and accepts its own roles without one', async () => {

@@ -1,15 +1,13 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { createHash, createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
 import {
+  connectionsOf,
   keyOfReader,
   type ReaderDefinition,
   type ReaderNetworks,
   readerLimits,
-  readerLoginPattern,
   type ReaderServer,
-  type ReaderState,
 } from '../../reader-server.ts'
 import { busyProblem, type WarehouseCredentials } from '../../warehouse.ts'
 import { checkSchemaName } from '../names.ts'
@@ -17,6 +15,8 @@ import { loadPool, withClient } from '../postgres-connections.ts'
 import { warehouseProblem } from '../problems.ts'
 import { adminClient, endAdmin } from './prepare-server.ts'
 import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
+import { writeNetworks } from './reader-networks.ts'
+import { readerSessions } from './reader-sessions.ts'
 import { readerSettings } from './role-settings.ts'
 
 /**
@@ -29,10 +29,12 @@ export function postgresReaders(
   adminUrl: string,
   { hbaInclude, limits = readerLimits }: { hbaInclude?: string | undefined; limits?: typeof readerLimits } = {},
 ): ReaderServer {
+  const sessions = readerSessions(adminUrl, limits)
   return {
     define: (client, reader, password) => defineReader(adminUrl, client, reader, password),
     drop: (login) => dropReader(adminUrl, login),
-    observe: () => withAdmin(adminUrl, (admin) => observeReaders(admin, limits)),
+    observe: () => sessions.observe(),
+    limitSessions: () => sessions.limit(),
     ...(hbaInclude !== undefined && {
       setNetworks: (all: readonly ReaderNetworks[]) =>
         withAdmin(adminUrl, (admin) => writeNetworks(admin, hbaInclude, all)),
@@ -50,12 +52,14 @@ async function defineReader(
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const { database, owner } = namesOf(key)
   const readers = `c_${key}_readers`
-  const wanted = active ? [readers, ...schemas.map((schema) => schemaRole(key, schema))] : []
+  const wanted = active ? [readers, ...schemas.map((schema) => schemaRole(client, schema))] : []
   await withAdmin(adminUrl, async (admin) => {
     await lockReaders(admin, key)
+    await renameSchemaRoles(admin, client, schemas)
+    const connections = await divideConnections(admin, login, active)
     const attributes = [
       active ? 'login' : 'nologin',
-      `connection limit ${readerLimits.connections}`,
+      `connection limit ${connections}`,
       `valid until ${escapeLiteral(expires?.toISOString() ?? 'infinity')}`,
       ...(password === undefined ? [] : [`password '${await scramVerifier(password)}'`]),
     ]
@@ -69,10 +73,8 @@ async function defineReader(
       await admin.query(`create role ${login} with ${attributes.join(' ')}`)
       await allowAdministration(admin, login)
     }
+    // Every login of the server can read these settings, so they are the same for all readers.
     await applySettings(admin, login, readerSettings, database)
-    // Tools find the tables without the name of a schema.
-    const path = schemas.length > 0 ? schemas.map(escapeIdentifier).join(', ') : `''`
-    await admin.query(`alter role ${login} set search_path = ${path}`)
     if (!active) return
     for (const role of wanted) await ensureRole(admin, role, 'nologin')
     await admin.query(`set role ${owner}`)
@@ -110,9 +112,42 @@ async function alterLogin(admin: Client, login: string, attributes: string): Pro
   await admin.query('reset lock_timeout')
 }
 
-/** Returns the role that reads a schema. Role names have at most 63 bytes, so it contains a digest of the schema's name. */
-export const schemaRole = (key: string, schema: string): string =>
-  `c_${key}_s_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
+/**
+ * Returns the role that reads a schema. Role names have at most 63 bytes and every login of the server can read them, so it contains a
+ * digest of the schema's name, with a key: without one, readers of other clients could compare it with the digests of likely names.
+ */
+export function schemaRole({ key, loadPassword }: WarehouseCredentials, schema: string): string {
+  const digest = createHmac('sha256', loadPassword).update(`schema role ${schema}`).digest('hex')
+  return `c_${key}_s_${digest.slice(0, 16)}`
+}
+
+/** Renames roles of schemas that an earlier version created, whose digest had no key. They keep their members and grants. */
+async function renameSchemaRoles(
+  admin: Client,
+  client: WarehouseCredentials,
+  schemas: readonly string[],
+): Promise<void> {
+  for (const schema of schemas) {
+    const former = `c_${client.key}_s_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
+    if (await roleExists(admin, former))
+      await admin.query(`alter role ${former} rename to ${schemaRole(client, schema)}`)
+  }
+}
+
+/**
+ * Gives every active reader of the client the same number of connections, which it returns. `login` becomes active or inactive after
+ * that. The server has no limit for several logins together, so only this keeps one client's readers from taking all its connections.
+ */
+async function divideConnections(admin: Client, login: string, isActive: boolean): Promise<number> {
+  const { rows } = await admin.query<{ name: string; limit: number }>(
+    `select rolname as name, rolconnlimit as limit from pg_roles where rolname ~ $1 and rolcanlogin and rolname <> $2`,
+    [`^c_${keyOfReader(login)}_r_[0-9a-f]{16}$`, login],
+  )
+  const connections = connectionsOf(rows.length + (isActive ? 1 : 0))
+  for (const { name, limit } of rows)
+    if (limit !== connections) await alterLogin(admin, name, `connection limit ${connections}`)
+  return connections
+}
 
 /** Revokes all memberships of the login but the wanted ones, which its sessions cannot prevent. Returns whether it had others. */
 async function revokeMemberships(admin: Client, login: string, wanted: readonly string[]): Promise<boolean> {
@@ -134,7 +169,7 @@ async function grantSchemas(adminUrl: string, client: WarehouseCredentials, sche
   try {
     for (const schema of schemas) {
       checkSchemaName(schema)
-      await withClient(pool, undefined, (load) => grantSchema(load, schema, schemaRole(client.key, schema)))
+      await withClient(pool, undefined, (load) => grantSchema(load, schema, schemaRole(client, schema)))
     }
   } finally {
     await pool.end()
@@ -246,99 +281,13 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
       await withAdmin(url.href, (inside) => inside.query(`drop owned by ${login}`))
     }
     await admin.query(`drop role ${login}`)
+    await divideConnections(admin, login, false)
   })
 }
 
 /** Ends the sessions of a login, and waits up to two seconds for the end of each. */
 const endSessions = (admin: Client, login: string): Promise<unknown> =>
   admin.query('select pg_terminate_backend(pid, 2000) from pg_stat_activity where usename = $1', [login])
-
-/** Ends sessions that exceed the limits. The time-outs of a session are not enough, because its user can raise them. */
-const endSessionsBeyondLimits = `
-  select pg_terminate_backend(pid) from (
-    select a.*, row_number() over (partition by split_part(r.rolname, '_', 2) order by a.backend_start, a.pid) as of_client,
-      row_number() over (order by a.backend_start, a.pid) as of_server
-    from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
-    where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')
-  ) s
-  where s.of_client > $2 or s.of_server > current_setting('max_connections')::int * $3::float8
-    or s.state = 'active' and s.query_start < clock_timestamp() - make_interval(secs => $4)
-    or s.state like 'idle in transaction%' and s.state_change < clock_timestamp() - make_interval(secs => $5)
-    or s.xact_start < clock_timestamp() - make_interval(secs => $6)`
-
-async function observeReaders(admin: Client, limits: typeof readerLimits): Promise<ReaderState[]> {
-  await admin.query(endSessionsBeyondLimits, [
-    readerLoginPattern,
-    limits.clientConnections,
-    limits.serverShare,
-    limits.statementSeconds + limits.graceSeconds,
-    limits.idleInTransactionSeconds + limits.graceSeconds,
-    limits.transactionSeconds + limits.graceSeconds,
-  ])
-  const { rows } = await admin.query<ReaderState>(
-    `select r.rolname as login, r.rolcanlogin as active, count(a.pid)::int as sessions
-     from pg_roles r left join pg_stat_activity a on a.usesysid = r.oid and a.backend_type = 'client backend'
-     where r.rolname ~ $1 group by r.rolname, r.rolcanlogin`,
-    [readerLoginPattern],
-  )
-  return rows
-}
-
-/**
- * Writes the rules for readers into the file that pg_hba.conf includes before its own rules. If they changed, reloads the
- * configuration of the server: `prepareWarehouseServer` grants this right. Ends sessions that the rules would reject.
- */
-async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
-  const rules = formatRules(all)
-  if ((await readFile(file, 'utf8').catch(() => '')) !== rules) {
-    // A rename, so that the server never reads half a file.
-    const draft = `${file}.${randomBytes(6).toString('hex')}`
-    await writeFile(draft, rules, { mode: 0o644 })
-    await rename(draft, file)
-    await admin.query('select pg_reload_conf()')
-  }
-  const allowed = all.flatMap(({ login, networks }) => networks.map((network) => ({ login, network })))
-  if (allowed.length === 0) return
-  await admin.query(endRejectedSessions, [allowed.map(({ login }) => login), allowed.map(({ network }) => network)])
-}
-
-/** Ends sessions from networks that are not allowed, because pg_hba.conf applies only to new connections. */
-const endRejectedSessions = `
-  select pg_terminate_backend(a.pid) from pg_stat_activity a
-  where a.usename = any($1::text[]) and not exists (
-    select from unnest($1::text[], $2::cidr[]) as allowed (login, network)
-    where allowed.login = a.usename and a.client_addr <<= allowed.network)`
-
-/**
- * Returns rules of pg_hba.conf for the logins of readers, and for no other role. The server applies the first matching rule.
- * Readers connect with TLS, except from the server's own machine.
- */
-function formatRules(all: readonly ReaderNetworks[]): string {
-  const restricted = all.filter(({ networks }) => networks.length > 0)
-  const anyReader = `"/${readerLoginPattern}"`
-  return [
-    '# Sluice replaces this file when a warehouse reader changes.',
-    ...restricted
-      .toSorted((one, other) => (one.login < other.login ? -1 : 1))
-      .flatMap(({ login, networks }) => [
-        ...networks.map((network) =>
-          hbaLine(isLoopback(network) ? 'host' : 'hostssl', `c_${keyOfReader(login)}`, login, network),
-        ),
-        `host all ${login} all reject`,
-      ]),
-    hbaLine('hostssl', 'all', anyReader, 'all'),
-    hbaLine('host', 'all', anyReader, '127.0.0.1/32'),
-    hbaLine('host', 'all', anyReader, '::1/128'),
-    `host all ${anyReader} all reject`,
-    '',
-  ].join('\n')
-}
-
-/** Returns a line of pg_hba.conf that accepts passwords. */
-const hbaLine = (type: string, database: string, user: string, network: string): string =>
-  `${type} ${database} ${user} ${network} scram-sha-256`
-
-const isLoopback = (network: string): boolean => network.startsWith('127.') || network === '::1/128'
 
 /** SQLSTATE lock_not_available: the lock time-out has passed. */
 const lockNotAvailable = '55P03'

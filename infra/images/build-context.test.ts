@@ -1,0 +1,36 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, matchesGlob } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { root } from '../paths.ts'
+
+const lines = (file: string): string[] => readFileSync(join(root, file), 'utf8').split('\n')
+
+/** Whether Docker leaves a path out of the build context: the last pattern that matches it, or a folder of it, decides. */
+const isIgnored = (path: string): boolean => {
+  const folders = path.split('/').map((_part, index, parts) => parts.slice(0, index + 1).join('/'))
+  const matching = lines('.dockerignore')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .filter((line) => folders.some((folder) => matchesGlob(folder, line.replace(/^!/, ''))))
+  return matching.length > 0 && !matching.at(-1)!.startsWith('!')
+}
+
+const copied = lines('infra/images/Dockerfile').flatMap((line) => {
+  if (line.startsWith('COPY --from=checkout')) return [/ \/checkout\/(\S+) /.exec(line)?.[1] ?? '']
+  // Without --from, the source is the build context itself.
+  return line.startsWith('COPY --chmod') ? line.split(' ').slice(2, -1) : []
+})
+
+it.each([...new Set(copied)])('the image can copy %s, which is in the build context', (path) => {
+  expect([existsSync(join(root, path)), isIgnored(path)]).toEqual([true, false])
+})
+
+it('leaves secrets, tests and other programs of this repository out of the build context', () => {
+  expect(copied.length).toBeGreaterThan(7)
+  for (const path of [
+    '.env',
+    'infra/local/start.ts',
+    'infra/postgres/cluster.ts',
+    'apps/identity/test/database.test.ts',
+  ])
+    expect([path, isIgnored(path)]).toEqual([path, true])
+})

@@ -1,0 +1,112 @@
+import { Pool } from 'pg'
+import type { readerLimits } from '../../reader-server.ts'
+import { readerLoginPattern, type ReaderState } from '../../reader-server.ts'
+import { warehouseProblem } from '../problems.ts'
+import { adminSettings } from './prepare-server.ts'
+
+/** The open sessions of all readers of a server. */
+export interface ReaderSessions {
+  /** Lists the logins of readers with their sessions. */
+  observe(): Promise<ReaderState[]>
+  /** Ends sessions that exceed the limits. Returns their number. */
+  limit(): Promise<number>
+}
+
+/**
+ * Watches the sessions on one connection, which stays open as long as it is used once a minute: readers that take all connections of the
+ * server cannot keep this process from ending their sessions.
+ */
+export function readerSessions(adminUrl: string, limits: typeof readerLimits): ReaderSessions {
+  const pool = new Pool({ ...adminSettings(adminUrl), max: 1, idleTimeoutMillis: 60_000, allowExitOnIdle: true })
+  // A connection that breaks while it is idle is replaced at the next use.
+  pool.on('error', () => {})
+  const translated = async <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      throw warehouseProblem(error, { place: 'the warehouse' })
+    })
+  return {
+    observe: () => translated(listReaders(pool)),
+    limit: () =>
+      translated(
+        endSessionsBeyondLimits(pool, limits).then(
+          async (count) => count + (await freeNotificationQueue(pool, limits)),
+        ),
+      ),
+  }
+}
+
+async function listReaders(pool: Pool): Promise<ReaderState[]> {
+  const { rows } = await pool.query<ReaderState>(
+    `select r.rolname as login, r.rolcanlogin as active, count(a.pid)::int as sessions
+     from pg_roles r left join pg_stat_activity a on a.usesysid = r.oid and a.backend_type = 'client backend'
+     where r.rolname ~ $1 group by r.rolname, r.rolcanlogin`,
+    [readerLoginPattern],
+  )
+  return rows
+}
+
+/** The sessions of readers that this process can end. `$1` is the pattern of their logins. */
+const endableSessions = `
+  select a.*, split_part(r.rolname, '_', 2) as client from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
+  where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')`
+
+/**
+ * The time-outs of a session are not enough, because its user can raise them. If there are too many sessions or locks, the clients with
+ * the fewest keep theirs: a session is counted after all sessions of other clients that have a lower number within their client.
+ */
+const sessionsBeyondLimits = `
+  with sessions as (
+    select s.*, coalesce(l.count, 0) as locks from (${endableSessions}) s
+    left join (select pid, count(*) from pg_locks group by pid) l using (pid)
+  ), counted as (
+    select *, row_number() over (partition by client order by backend_start, pid) as of_client,
+      sum(locks) over (partition by client order by locks, pid) as locks_of_client
+    from sessions
+  ), ranked as (
+    select *, row_number() over (order by of_client, backend_start, pid) as of_server,
+      sum(locks) over (order by locks_of_client, pid) as locks_of_server
+    from counted
+  )
+  select pg_terminate_backend(pid) from ranked
+  where of_client > $2 or of_server > current_setting('max_connections')::int * $3::float8
+    or state = 'active' and query_start < clock_timestamp() - make_interval(secs => $4)
+    or state like 'idle in transaction%' and state_change < clock_timestamp() - make_interval(secs => $5)
+    or xact_start < clock_timestamp() - make_interval(secs => $6)
+    or locks > $7 or locks_of_client > $8
+    or locks_of_server > $9::float8 * current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int`
+
+async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits): Promise<number> {
+  const { rowCount } = await pool.query(sessionsBeyondLimits, [
+    readerLoginPattern,
+    limits.clientConnections,
+    limits.serverShare,
+    limits.statementSeconds + limits.graceSeconds,
+    limits.idleInTransactionSeconds + limits.graceSeconds,
+    limits.transactionSeconds + limits.graceSeconds,
+    limits.locks,
+    limits.clientLocks,
+    limits.lockTableShare,
+  ])
+  return rowCount ?? 0
+}
+
+/**
+ * NOTIFY needs no privilege, also in a read-only transaction, and all databases of the server have one queue. It keeps what was sent since
+ * the oldest transaction of a session that listens; when it is full, every commit with NOTIFY fails. The server does not show who listens.
+ * So this ends sessions one by one until the queue shrinks: those with a statement about notifications first, then the
+ * oldest transaction.
+ */
+async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): Promise<number> {
+  for (let ended = 0; ; ended += 1) {
+    // The function also removes what everyone has read.
+    const { rows } = await pool.query<{ usage: number }>('select pg_notification_queue_usage() as usage')
+    if (rows[0]!.usage <= limits.notificationQueueShare) return ended
+    const { rowCount } = await pool.query(
+      `select pg_terminate_backend(pid, 2000) from (
+         select pid from (${endableSessions}) s where xact_start is not null
+         order by query ~* 'listen|notify' desc, xact_start limit 1) oldest`,
+      [readerLoginPattern],
+    )
+    if (!rowCount) return ended
+  }
+}
