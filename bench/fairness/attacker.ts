@@ -12,7 +12,10 @@ import { readerAttacks } from './reader-attacks.ts'
 const [name, login] = process.argv.slice(2) as [string, string]
 const organisation: OrganisationLogin = JSON.parse(login)
 await using attacker = await signInOrganisation(organisation)
-const attack = await { ...attacks, ...dataOutAttacks, ...readerAttacks }[name]!.prepare(attacker, organisation.pipelineUrl)
+const attack = await { ...attacks, ...dataOutAttacks, ...readerAttacks }[name]!.prepare(
+  attacker,
+  organisation.pipelineUrl,
+)
 const statuses: Statuses = new Map()
 const attackEnd = new AbortController()
 const attackDone = attack(attackEnd.signal, statuses)
