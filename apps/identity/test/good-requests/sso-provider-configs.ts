@@ -39,8 +39,8 @@ export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
       ;(await provider()).person = { sub: 'federated-user' }
       const { location, cookie } = await startSignIn(service, code)
       const get = (path: string) => service.http.get(`/api/v1${path}`).set('cookie', cookie)
-      const { post, put, delete: remove } = service.withToken('')
-      return { query: new URL(await followRedirect(location)).search, by: { get, post, put, delete: remove } }
+      const { post, put, patch, delete: remove } = service.withToken('')
+      return { query: new URL(await followRedirect(location)).search, by: { get, post, put, patch, delete: remove } }
     },
   }
 }

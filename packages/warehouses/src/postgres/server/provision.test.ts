@@ -111,14 +111,15 @@ describe('a provisioned PostgreSQL warehouse', () => {
     await superuser.query(`drop database ${metadata}`)
   })
 
-  it('gives its roles no membership in other roles and no administrative attributes', async () => {
+  it('gives its roles no membership but in the one for reserved connections, and no administrative attributes', async () => {
     await using superuser = await connected(superuserUrl())
     const { rows } = await superuser.query(
       `select r.rolname as member, g.rolname as "memberOf" from pg_auth_members m
-       join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid where r.rolname like $1`,
+       join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid where r.rolname like $1 order by 1`,
       [`${alice.database}\\_%`],
     )
-    expect(rows).toEqual([])
+    const memberOf = 'pg_use_reserved_connections'
+    expect(rows).toEqual(['load', 'read'].map((role) => ({ member: `${alice.database}_${role}`, memberOf })))
     const attributes = 'rolsuper or rolcreatedb or rolcreaterole or rolreplication or rolbypassrls'
     expect(
       (

@@ -121,7 +121,7 @@ export function schemaRole({ key, loadPassword }: WarehouseCredentials, schema: 
   return `c_${key}_s_${digest.slice(0, 16)}`
 }
 
-/** Renames roles of schemas that an earlier version created, whose digest had no key. They keep their members and grants. */
+/** Renames roles of schemas from an earlier version, in which the digest had no key. They keep their members and grants. */
 async function renameSchemaRoles(
   admin: Client,
   client: WarehouseCredentials,
