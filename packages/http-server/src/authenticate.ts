@@ -44,27 +44,27 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
 }
 
 /** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
-export function toCaller(found: PrincipalState | undefined, given: PresentedCredential): Caller | undefined {
+export function toCaller(principal: PrincipalState | undefined, given: PresentedCredential): Caller | undefined {
   const { credential, issued, scope } = given
-  if (!found || !isPrincipalActive(found, issued)) return undefined
+  if (!principal || !isPrincipalActive(principal, issued)) return undefined
   const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
   return {
-    kind: found.kind,
-    inPerson: found.kind === 'session' && scope === undefined,
-    uid: found.id,
-    username: found.username,
-    client: found.client.id,
-    roles: within(found.roles),
-    dormantRoles: within(found.dormantRoles ?? []),
-    userGroups: found.userGroups,
+    kind: principal.kind,
+    inPerson: principal.kind === 'session' && scope === undefined,
+    uid: principal.id,
+    username: principal.username,
+    client: principal.client.id,
+    roles: within(principal.roles),
+    dormantRoles: within(principal.dormantRoles ?? []),
+    userGroups: principal.userGroups,
     session: credential.session ?? '',
     given,
   }
 }
 
 /** Returns whether a caller still exists with the same client and has kept all roles. */
-export function isCallerUnchanged(caller: Caller, found: PrincipalState | undefined): boolean {
-  const current = caller.given && toCaller(found, caller.given)
+export function isCallerUnchanged(caller: Caller, principal: PrincipalState | undefined): boolean {
+  const current = caller.given && toCaller(principal, caller.given)
   return (
     current !== undefined &&
     current.uid === caller.uid &&

@@ -96,7 +96,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     tags: tagsOf(operations, nouns),
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(registry.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: Object.fromEntries(Object.entries(registry.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(
         Object.entries(problemStatuses).map(([status, description]) => [
           `Problem${status}`,
@@ -247,7 +247,7 @@ const isNamed = ({ title, type, oneOf, anyOf }: OpenApiValue): boolean =>
 
 /** Replaces every titled object by a reference and registers it as a component. Each shared object is visited once. */
 class SchemaRegistry {
-  readonly found: Record<string, OpenApiValue> = {}
+  readonly schemas: Record<string, OpenApiValue> = {}
   readonly #lifted = new Map<object, OpenApiValue>()
 
   lift(schema: OpenApiValue): OpenApiValue {
@@ -267,8 +267,8 @@ class SchemaRegistry {
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
     if (lifted.discriminator) describeVariants(rest, lifted)
     if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
-    this.found[title] ??= lifted
-    if (JSON.stringify(this.found[title]) !== JSON.stringify(lifted))
+    this.schemas[title] ??= lifted
+    if (JSON.stringify(this.schemas[title]) !== JSON.stringify(lifted))
       throw new Error(`Two contracts have the title ${title}`)
     return { $ref: `#/components/schemas/${title}` }
   }

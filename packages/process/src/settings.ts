@@ -82,9 +82,9 @@ export const oneOf = <const T extends string>(allowed: readonly T[], fallback?: 
   withFallback(
     {
       parse(given) {
-        const found = allowed.find((value) => value === given)
-        if (!found) throw new Error(`must be one of ${allowed.join(', ')}, not "${given}"`)
-        return found
+        const allowedValue = allowed.find((value) => value === given)
+        if (!allowedValue) throw new Error(`must be one of ${allowed.join(', ')}, not "${given}"`)
+        return allowedValue
       },
     },
     fallback,

@@ -130,7 +130,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     { total, version }: { total: RawBuilder<number | null>; version: RawBuilder<number | null> },
   ): Promise<RecordPage<Row>> {
     const position = plan.after ? sql`${where} and (${plan.after})` : where
-    const found = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
+    const pageRows = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
       with page as materialized (
         select r.*, array[${sql.join(plan.keys)}]::text[] as page_keys from ${from} where ${position}
         order by ${sql.join(plan.order)} limit ${plan.limit + 1} offset ${plan.offset}
@@ -138,9 +138,9 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(
       db,
     )
-    const read = found.rows.filter(({ page_keys }) => page_keys !== null)
+    const read = pageRows.rows.filter(({ page_keys }) => page_keys !== null)
     const rows = read.slice(0, plan.limit)
-    const { page_total, page_version } = found.rows[0]!
+    const { page_total, page_version } = pageRows.rows[0]!
     return {
       rows: rows.map(({ page_total: _total, page_version: _version, page_keys: _keys, ...row }) => row as Row),
       total: page_total ?? undefined,

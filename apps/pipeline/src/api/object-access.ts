@@ -26,8 +26,8 @@ export async function assertSharingTargets(
     find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,
   ): Promise<void> {
     if (grants.length === 0) return
-    const found = await find(grants.map(({ id }) => id.toLowerCase()))
-    const missing = grants.findIndex(({ id }) => found.get(id.toLowerCase())?.client !== caller.client)
+    const principals = await find(grants.map(({ id }) => id.toLowerCase()))
+    const missing = grants.findIndex(({ id }) => principals.get(id.toLowerCase())?.client !== caller.client)
     if (missing >= 0) {
       const what = list === 'userAccess' ? 'user' : 'user group'
       throw problems.refused(

@@ -34,7 +34,7 @@ export async function isTableDropPending(
   db: Kysely<DB>,
   { client, schema, table }: Required<DropRequest>,
 ): Promise<boolean> {
-  const found = await db
+  const pendingDrop = await db
     .selectFrom('warehouse_drops')
     .select('id')
     .where('client', '=', client)
@@ -42,7 +42,7 @@ export async function isTableDropPending(
     .where('table_name', '=', table)
     .limit(1)
     .executeTakeFirst()
-  return found !== undefined
+  return pendingDrop !== undefined
 }
 
 /**
@@ -99,8 +99,8 @@ async function executeDrop(
   failed: (error: unknown, drop: PendingDrop) => void,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const found = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)
-    const drop = await found.forUpdate().skipLocked().executeTakeFirst()
+    const dropQuery = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)
+    const drop = await dropQuery.forUpdate().skipLocked().executeTakeFirst()
     if (!drop) return false
     try {
       const warehouse = await warehouses.find(drop.client)

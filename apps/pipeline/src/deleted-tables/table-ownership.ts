@@ -11,7 +11,7 @@ export async function isFilledByAnother(
   { client, schema, table }: TableName,
   own: string,
 ): Promise<boolean> {
-  const found = await db
+  const otherPipeline = await db
     .selectFrom('data_pipelines as o')
     .innerJoin('schemas as s', 's.id', 'o.schema_id')
     .select('o.id')
@@ -20,7 +20,7 @@ export async function isFilledByAnother(
     .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${own})`)
     .limit(1)
     .executeTakeFirst()
-  return found !== undefined
+  return otherPipeline !== undefined
 }
 
 export interface TableName {

@@ -72,7 +72,7 @@ const maxDepth = 500
  */
 export function relationsInSql(sql: string): NamedRelation[] {
   const tokens = tokensOf(sql)
-  const found = new Map<string, NamedRelation>()
+  const relations = new Map<string, NamedRelation>()
   let levels = [openLevel()]
   let isRelationNext = false
   for (let at = 0; at < tokens.length; at += 1) {
@@ -92,7 +92,7 @@ export function relationsInSql(sql: string): NamedRelation[] {
       const isFunction = tokens[end]?.text === '(' && tokens[end]?.kind === 'mark'
       const isExpression =
         relation.schema === undefined && levels.some(({ expressions }) => expressions.has(relation.name))
-      if (!isFunction && !isExpression) found.set(JSON.stringify(relation), relation)
+      if (!isFunction && !isExpression) relations.set(JSON.stringify(relation), relation)
       at = end - 1
       isRelationNext = false
       continue
@@ -106,7 +106,7 @@ export function relationsInSql(sql: string): NamedRelation[] {
     if (opensFrom) level.isInFrom = true
     isRelationNext = opensFrom || keyword === 'join' || (isRelationNext && beforeRelation.has(keyword))
   }
-  return [...found.values()]
+  return [...relations.values()]
 }
 
 const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])

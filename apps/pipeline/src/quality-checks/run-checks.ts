@@ -40,7 +40,7 @@ export interface CheckOutcome {
   message: string
   /** A sentence for everyone who sees the run, its log or its alert. It omits the server's message, which can contain cells. */
   toAll: string
-  found?: CheckFindings
+  findings?: CheckFindings
   completedAt: Date
 }
 
@@ -100,7 +100,7 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
-    const found = {
+    const findings = {
       columns: columns.map((column) => ({
         ...column,
         name: redact.text(column.name),
@@ -111,8 +111,8 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    const message = none ? 'No row violates the check.' : describeViolations(found)
-    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, found, completedAt: new Date() }
+    const message = none ? 'No row violates the check.' : describeViolations(findings)
+    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, findings, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)

@@ -50,8 +50,8 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
   let earliest: ObjectPlan[] = []
   for (let last = 0; ; ) {
     const objects = await readSchedules(db, window, last)
-    const found = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
-    earliest = [...earliest, ...found].toSorted(byTime).slice(0, limit)
+    const plans = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
+    earliest = [...earliest, ...plans].toSorted(byTime).slice(0, limit)
     if (objects.length < schedulesPerQuery) break
     last = objects.at(-1)!.id
     await yieldToEvents()

@@ -41,8 +41,8 @@ function pieceAt(sql: string, at: number): SqlPiece {
   if (sql.startsWith('--', at)) return piece('comment', matchHere(lineComment)!)
   if (sql.startsWith('/*', at)) return piece('comment', sql.slice(at, findBlockCommentEnd(sql, at)))
   if (one === '$') {
-    const found = matchHere(variablePattern)
-    if (found) return piece('variable', found)
+    const variable = matchHere(variablePattern)
+    if (variable) return piece('variable', variable)
     const tag = matchHere(dollarQuote)
     if (tag) return piece('literal', sql.slice(at, findDollarQuoteEnd(sql, at, tag)))
     return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? one)

@@ -152,8 +152,8 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
       matchAt(lineComment, sql, at) ??
       (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, syntax.nested ?? false)) : undefined)
     if (comment !== undefined) return { kind: 'comment', text: comment }
-    const found = matchAt(variablePattern, sql, at)
-    if (found) return { kind: 'variable', text: found }
+    const variable = matchAt(variablePattern, sql, at)
+    if (variable) return { kind: 'variable', text: variable }
     if (syntax.dollarQuotes && one === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, at)
       const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
@@ -194,9 +194,9 @@ const closingBrackets: Readonly<Record<string, string>> = { '[': ']', '{': '}', 
 function readQuotedByDelimiter(sql: string, at: number): string | undefined {
   const begin = /n?q'([^\s])/iy
   begin.lastIndex = at
-  const found = begin.exec(sql)
-  if (!found) return undefined
-  const end = sql.indexOf(`${closingBrackets[found[1]!] ?? found[1]!}'`, at + found[0].length)
+  const opening = begin.exec(sql)
+  if (!opening) return undefined
+  const end = sql.indexOf(`${closingBrackets[opening[1]!] ?? opening[1]!}'`, at + opening[0].length)
   return sql.slice(at, end < 0 ? sql.length : end + 2)
 }
 

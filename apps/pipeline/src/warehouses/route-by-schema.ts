@@ -36,30 +36,30 @@ export function routeBySchema(
   async function getBySchema(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
-      const found = findByKind(kind)
-      if (!found) throw notSetUp(schema, kind)
-      return found
+      const warehouseOfKind = findByKind(kind)
+      if (!warehouseOfKind) throw notSetUp(schema, kind)
+      return warehouseOfKind
     }
     for (const warehouse of all.slice(1)) if ((await warehouse.catalog.listSchemas()).includes(schema)) return warehouse
     return defaultWarehouse
   }
 
   function getByStaged(tables: readonly StagedTable[]): Warehouse {
-    const found = new Set(tables.map((table) => warehouseOfStaged.get(table)))
-    const [one] = found
-    if (found.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
+    const stagedWarehouses = new Set(tables.map((table) => warehouseOfStaged.get(table)))
+    const [one] = stagedWarehouses
+    if (stagedWarehouses.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
     return one
   }
 
   async function schemasByWarehouse(schemas: readonly string[]): Promise<Map<Warehouse, string[]>> {
     const kinds = await kindsOf()
-    const found = new Map<Warehouse, string[]>()
+    const groups = new Map<Warehouse, string[]>()
     for (const schema of schemas) {
       const kind = kinds.get(schema)
       const warehouse = kind === undefined ? defaultWarehouse : findByKind(kind)
-      if (warehouse) found.set(warehouse, [...(found.get(warehouse) ?? []), schema])
+      if (warehouse) groups.set(warehouse, [...(groups.get(warehouse) ?? []), schema])
     }
-    return found
+    return groups
   }
 
   /** Returns the warehouse for a query, and the query's schemas in that warehouse. */
@@ -97,8 +97,8 @@ export function routeBySchema(
   async function findFirst<T>(find: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> {
     const errors: unknown[] = []
     for (const warehouse of all) {
-      const found = await find(warehouse).catch((error: unknown) => void errors.push(error))
-      if (found !== undefined) return found
+      const result = await find(warehouse).catch((error: unknown) => void errors.push(error))
+      if (result !== undefined) return result
     }
     if (errors.length > 0) throw errors.find((one) => !isWarehouseGone(one)) ?? errors[0]
     return undefined
@@ -158,21 +158,21 @@ export function routeBySchema(
       findTable: async (schema, table) => (await getBySchema(schema)).catalog.findTable(schema, table),
       async findTables(places) {
         const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
-        const found = await Promise.all(
+        const tableLists = await Promise.all(
           known.map(([{ catalog }, some]) => catalog.findTables(places.filter(({ schema }) => some.includes(schema)))),
         )
-        const tables = new Map(found.flat().map((table): [string, WarehouseTable] => [placeKey(table), table]))
+        const tables = new Map(tableLists.flat().map((table): [string, WarehouseTable] => [placeKey(table), table]))
         return places.flatMap((place) => tables.get(placeKey(place)) ?? [])
       },
       async findColumnNames(places, prefix, limit) {
         const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
-        const found = await Promise.all(
+        const matchLists = await Promise.all(
           known.map(([{ catalog }, some]) => {
             const own = places.filter(({ schema }) => some.includes(schema))
             return catalog.findColumnNames(own, prefix, limit)
           }),
         )
-        return combineMatches(found.flat(), limit)
+        return combineMatches(matchLists.flat(), limit)
       },
       findStagingTable: async (schema, table, options) =>
         (await getBySchema(schema)).catalog.findStagingTable(schema, table, options),

@@ -70,13 +70,13 @@ export function routeWarehouses(
     const kinds = new Set((await readSchemaKinds(client)).values())
     const drivers = await listDrivers(client, kinds)
     if (drivers.length === 0 && [...kinds].every((kind) => kind === warehouseTypes.postgres)) return defaultWarehouse
-    const found = await Promise.all(
+    const connected = await Promise.all(
       drivers.map(async (driver): Promise<(readonly [WarehouseKind, Warehouse])[]> => {
         const warehouse = await openOnce(client, driver)
         return warehouse ? [[driver.kind, warehouse]] : []
       }),
     )
-    const all: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...found.flat()]
+    const all: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...connected.flat()]
     return routeBySchema(all, () => readSchemaKinds(client))
   }
 

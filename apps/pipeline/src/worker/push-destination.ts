@@ -19,14 +19,14 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   const dry = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
   const warehouse = await parts.warehouses.open(claim.client)
-  const found = await warehouse.views.find(schema, view)
-  if (!found)
+  const builtView = await warehouse.views.find(schema, view)
+  if (!builtView)
     throw new DestinationProblem(
       'VIEW_MISSING',
       pending ?? `The view ${place} does not exist in the warehouse. Run the view, then run this destination again.`,
     )
 
-  if (!found.populated)
+  if (!builtView.populated)
     throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} has no rows yet. Run the view first.`)
 
   await using rejected = await openRejectedRows(parts.db, claim)
@@ -35,7 +35,7 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   using _progressLog = logProgress(meter, log)
   const text = `select * from ${quoteColumnName(schema)}.${quoteColumnName(view)}`
   const pushed = await parts.destinations.push(
-    { target, options, columns: found.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
+    { target, options, columns: builtView.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
     {
       progress: (totals) => meter.progress(totals),
       reject: (row) => rejected.add(row),

@@ -165,9 +165,9 @@ export function listCodes(error: unknown): string[] {
 }
 
 function listCauses(error: unknown): Error[] {
-  const found: Error[] = []
-  for (let cause = error; cause instanceof Error && found.length < 10; cause = getErrorCause(cause)) found.push(cause)
-  return found
+  const causes: Error[] = []
+  for (let cause = error; cause instanceof Error && causes.length < 10; cause = getErrorCause(cause)) causes.push(cause)
+  return causes
 }
 
 function getErrorCode(error: Error): string {

@@ -138,9 +138,9 @@ function tokenizePath(expression: string): PathToken[] {
   const tokens: PathToken[] = []
   tokenPattern.lastIndex = 0
   while (tokenPattern.lastIndex < expression.trimEnd().length) {
-    const found = tokenPattern.exec(expression)
-    if (!found || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
-    const [, text, number, own, name, quoted, other] = found
+    const match = tokenPattern.exec(expression)
+    if (!match || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
+    const [, text, number, own, name, quoted, other] = match
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
     else if (other !== undefined) tokens.push({ kind: 'sign', text: other })

@@ -173,12 +173,12 @@ export function describeDifferences(
 ): string | undefined {
   const all = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
   const notes = united.flatMap((column) => {
-    const found = all.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
-    const lacking = shapes.length - found.length
-    const kinds = new Map(found.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
+    const sameColumns = all.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
+    const lacking = shapes.length - sameColumns.length
+    const kinds = new Map(sameColumns.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
     const changes = [
       ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
-      ...(found.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
+      ...(sameColumns.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
         ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
         : []),
     ]

@@ -141,9 +141,9 @@ async function listObjectOptions(
 }
 
 /** Adds the options whose name contains the query. Returns whether there are enough. */
-function collect(options: SourceOption[], query: string, found: readonly SourceOption[]): boolean {
+function collect(options: SourceOption[], query: string, collected: readonly SourceOption[]): boolean {
   const wanted = query.toLowerCase()
-  options.push(...found.filter(({ name }) => name.toLowerCase().includes(wanted)))
+  options.push(...collected.filter(({ name }) => name.toLowerCase().includes(wanted)))
   options.splice(maxOptions)
   return options.length === maxOptions
 }

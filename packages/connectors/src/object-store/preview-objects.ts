@@ -23,12 +23,12 @@ export async function previewObjects(
   const { store, retryPolicy } = reading
   const { single, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
   const [object, another] = objects
-  const found = await previewObject(reading, object!, most, signal)
-  if (single) return found
+  const preview = await previewObject(reading, object!, most, signal)
+  if (single) return preview
   const more = another
     ? `The preview shows the first of several objects that match "${key}".`
     : `The preview shows the only object that matches "${key}".`
-  const { columns, rows, notes, complete, ...rest } = found
+  const { columns, rows, notes, complete, ...rest } = preview
   return { ...rest, ...addOwnColumns(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
 }
 
@@ -81,8 +81,8 @@ async function previewLocalFile(
   if (kind === 'PARQUET') return previewParquet()
   try {
     const upload = { path: local.fd, name: local.object.key, filesDirectory }
-    const found = await previewUpload(upload, options, most, signal)
-    return { ...found, complete: found.complete && isWhole }
+    const preview = await previewUpload(upload, options, most, signal)
+    return { ...preview, complete: preview.complete && isWhole }
   } catch (error) {
     // Parquet inside gzip or ZIP is only recognised after decompression.
     if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error

@@ -55,14 +55,14 @@ export async function* readObjectsAsOneTable(
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
-    const found = await readTableShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
+    const tableShape = await readTableShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
       if (!isEmptyListProblem(error)) throw error
       emptyListProblem ??= error
       return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
     })
-    shapes.set(local.object.key, found.columns)
-    if (found.unread !== undefined) unread.push(found.unread)
-    return found.columns
+    shapes.set(local.object.key, tableShape.columns)
+    if (tableShape.unread !== undefined) unread.push(tableShape.unread)
+    return tableShape.columns
   }
   for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)

@@ -182,16 +182,16 @@ function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects |
 
 function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
   const known = new Map(Object.entries(before.objects))
-  const found: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
+  const differences: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
   for (const object of objects) {
     const mark = known.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
-    if (mark === undefined) found.fresh.push(object)
-    else if (mark === getObjectVersion(object) || mark === object.etag) found.same.push(object)
-    else found.changed.push(object)
+    if (mark === undefined) differences.fresh.push(object)
+    else if (mark === getObjectVersion(object) || mark === object.etag) differences.same.push(object)
+    else differences.changed.push(object)
     known.delete(object.key)
   }
-  return { ...found, gone: known.size }
+  return { ...differences, gone: known.size }
 }
 
 /**

@@ -70,11 +70,11 @@ function isDriverOrServerError(error: unknown): boolean {
 
 /** Returns the error numbers of the server in an error and its causes. */
 function listErrorNumbers(error: unknown): number[] {
-  const found: number[] = []
-  for (let each = error; each instanceof Error && found.length < 10; ) {
+  const errorNumbers: number[] = []
+  for (let each = error; each instanceof Error && errorNumbers.length < 10; ) {
     const { number, originalError, cause } = each as Error & { number?: unknown; originalError?: unknown }
-    found.push(typeof number === 'number' ? number : 0)
+    errorNumbers.push(typeof number === 'number' ? number : 0)
     each = originalError ?? cause
   }
-  return found
+  return errorNumbers
 }

@@ -75,10 +75,10 @@ function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: num
   if (trailing > 0 && count === columns) {
     return 'the delimiter after the last column is missing, so a value may be missing too'
   }
-  const found = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
-  if (count < columns) return `${found}: something is missing, or the row was broken into two lines`
+  const valueCount = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
+  if (count < columns) return `${valueCount}: something is missing, or the row was broken into two lines`
   const delimiter = grammar.delimiter === 9 ? 'a tab' : `"${String.fromCharCode(grammar.delimiter)}"`
-  return `${found}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
+  return `${valueCount}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
 }
 
 /** Returns the index of the faulty field, or -1 if the whole record is faulty. */

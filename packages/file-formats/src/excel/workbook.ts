@@ -24,15 +24,15 @@ export interface WorkbookSheet {
 export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
   const part = workbookPart(archive)!
   const relations = await readRelations(archive, part)
-  const found: { id: string; name: string; isHidden: boolean }[] = []
+  const sheetList: { id: string; name: string; isHidden: boolean }[] = []
   let is1904 = false
   await readPart(archive, part, (xml) => {
     if (xml.is('workbookPr')) is1904 = /^(1|true)$/.test(xml.attribute('date1904') ?? '')
     if (!xml.is('sheet')) return
     const isHidden = /hidden$/i.test(xml.attribute('state') ?? '')
-    found.push({ id: xml.attribute('id') ?? '', name: xml.attribute('name') ?? '', isHidden })
+    sheetList.push({ id: xml.attribute('id') ?? '', name: xml.attribute('name') ?? '', isHidden })
   })
-  const sheets = found.flatMap(({ id, name, isHidden }): WorkbookSheet[] => {
+  const sheets = sheetList.flatMap(({ id, name, isHidden }): WorkbookSheet[] => {
     const relation = relations.get(id)
     return relation?.type === 'worksheet' ? [{ name, isHidden, part: relation.part }] : []
   })

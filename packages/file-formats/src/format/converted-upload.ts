@@ -34,7 +34,7 @@ export interface NormalisedFile {
   format: UploadFormat
   size: number
   /** The formats found, outermost first, as text. */
-  found: string[]
+  notices: string[]
   dialect?: WrittenDialect
   sheets?: FoundSheet[]
   /** Whether only columns that occur in some record are present. */

@@ -40,9 +40,9 @@ export class JsonCursor {
   }
 
   async expect(byte: number): Promise<void> {
-    const found = await this.peek()
-    if (found === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
-    if (found !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
+    const nextByte = await this.peek()
+    if (nextByte === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
+    if (nextByte !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
     this.window.from++
   }
 

@@ -68,8 +68,8 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
   const scanner = new JsonScanner()
   let from = 0
   for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
-    const found = bytes.subarray(0, end).indexOf(LF, from)
-    const to = found < 0 ? end : found
+    const lineEnd = bytes.subarray(0, end).indexOf(LF, from)
+    const to = lineEnd < 0 ? end : lineEnd
     if (bytes[from] === OPEN_OBJECT) {
       const after = scanner.value(bytes, from, to)
       if (after > 0 && afterSpace(bytes, after, to) === to) return true

@@ -35,10 +35,10 @@ export class ColumnMeasure {
     for (let row = from; row < to; row++) if (nulls[row]) this.#nulls++
     if (vector.kind === 'json') return
     const compare = comparisonsByKind[vector.kind] as ValueComparison
-    const found = findExtremeRows(vector, from, to, compare)
+    const extremeRows = findExtremeRows(vector, from, to, compare)
     if (vector.kind === 'text') this.#length(vector, from, to)
-    if (!found) return
-    const [smallest, largest] = found
+    if (!extremeRows) return
+    const [smallest, largest] = extremeRows
     if (!this.#smallest || compare(vector, smallest, this.#smallest, 0) < 0)
       this.#smallest = copyValue(vector, smallest)
     if (!this.#largest || compare(vector, largest, this.#largest, 0) > 0) this.#largest = copyValue(vector, largest)

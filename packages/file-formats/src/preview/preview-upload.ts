@@ -91,8 +91,8 @@ function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[])
 }
 
 /** Returns the rejected rows found in the preview, then those rejected before, up to the number that is shown. */
-async function firstRejected(found: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
-  const first = found.slice(0, mostRejected)
+async function firstRejected(rejectedRows: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
+  const first = rejectedRows.slice(0, mostRejected)
   if (first.length === mostRejected) return first
   for await (const rows of opened.rejects()) {
     first.push(...rows.slice(0, mostRejected - first.length))

@@ -146,7 +146,7 @@ async function openNormalised(
 }
 
 function createOpenedUpload(
-  { format, size, found, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
+  { format, size, notices, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
   { name, options = {} }: UploadToOpen,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
@@ -158,7 +158,7 @@ function createOpenedUpload(
     file: { fd: spool, size, name },
     inPlace: false,
     complete,
-    how: `${name} is ${found.join(' holding ')}.`,
+    how: `${name} is ${notices.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
     ...(sheets && { sheets }),
     ...(unread !== undefined && { unread }),

@@ -29,14 +29,14 @@ export async function* readUpload(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
-  const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
+  const openedUpload = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
     (error: unknown) => {
       if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
       throw error
     },
   )
-  if (!found) return yield emptyRowStream('', columnsBefore)
-  using opened = found
+  if (!openedUpload) return yield emptyRowStream('', columnsBefore)
+  using opened = openedUpload
   yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
 }
 

@@ -141,11 +141,11 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
   /** Returns one page of audit rows, newest first. */
   async function report(query: ListQuery, reader: AuditReader): Promise<TabularResult> {
     const plan = parseQuery(searchOf(query))
-    const [{ rows: found }, total] = await Promise.all([
+    const [{ rows: auditRows }, total] = await Promise.all([
       selectPage(reader.visible, plan).execute(reader.db),
       plan.counted ? countRows(reader, plan) : undefined,
     ])
-    const rows = found.slice(0, plan.limit)
+    const rows = auditRows.slice(0, plan.limit)
     const uidsOf = (values: (string | null)[]) => [...new Set(values.filter((value) => value !== null))]
     const [clientCodes, usernameOf, objectNameOf] = await Promise.all([
       reader.readClientCodes(uidsOf(rows.map(({ client }) => client))),
@@ -153,7 +153,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       reader.readObjectNames?.(uidsOf(rows.map(({ object, object_name }) => (object_name === null ? object : null)))),
     ])
     const { page, pageSize } = plan
-    const hasMore = found.length > rows.length
+    const hasMore = auditRows.length > rows.length
     return buildTabularResult(rows, {
       table: 'audit',
       title: 'Audit log',

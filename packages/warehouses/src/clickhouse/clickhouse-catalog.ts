@@ -75,12 +75,12 @@ async function findTable(access: ClientAccess, schema: string, name: string): Pr
 }
 
 async function findTables(access: ClientAccess, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
-  const found: WarehouseTable[] = []
+  const foundTables: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(access, schema, name)
-    if (table) found.push(table)
+    if (table) foundTables.push(table)
   }
-  return found
+  return foundTables
 }
 
 async function findColumnNames(

@@ -163,12 +163,12 @@ async function listRelations(client: ClientBase, schemas: readonly string[]): Pr
 
 /** Reads tables sequentially on one connection; callers pass at most one page of places. */
 async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
-  const found: WarehouseTable[] = []
+  const foundTables: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(client, schema, name)
-    if (table) found.push(table)
+    if (table) foundTables.push(table)
   }
-  return found
+  return foundTables
 }
 
 /** Ignores the case of ASCII letters only. */
@@ -217,14 +217,14 @@ async function findStagingTable(
      order by c.oid desc limit 1`,
     [schema, table],
   )
-  const [found] = rows
-  const shape = found && (await readShape(client, 'sluice', found.name))
-  if (!found || !shape) return undefined
+  const [stagingTable] = rows
+  const shape = stagingTable && (await readShape(client, 'sluice', stagingTable.name))
+  if (!stagingTable || !shape) return undefined
   const columns = shape.columns.map(describeColumn)
   // The server has no estimate of a table that it has never analysed.
-  const rowCount = counted ? await countRows(client, found.name) : shape.estimatedRows
+  const rowCount = counted ? await countRows(client, stagingTable.name) : shape.estimatedRows
   const { size } = shape
-  return { schema: 'sluice', name: found.name, run: found.run, columns, rowCount, size, foreignKeys: [] }
+  return { schema: 'sluice', name: stagingTable.name, run: stagingTable.run, columns, rowCount, size, foreignKeys: [] }
 }
 
 async function countRows(client: ClientBase, stagingTable: string): Promise<number> {

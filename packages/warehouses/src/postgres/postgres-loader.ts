@@ -37,8 +37,8 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
     findPublication: (id) => run('the ledger', (client) => findDurablePublication(client, id)),
     fenceRun: (id, attempt) =>
       run('the ledger', async (client) => {
-        const found = await findDurablePublication(client, id)
-        if (found) return found
+        const publication = await findDurablePublication(client, id)
+        if (publication) return publication
         await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
         return findDurablePublication(client, id)
       }),
@@ -54,9 +54,9 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
 
 /** Returns a publication only once it is durable: the worker that committed it may have died before the WAL was flushed. */
 async function findDurablePublication(client: ClientBase, run: string): Promise<Publication | undefined> {
-  const found = await findPublication(client, run)
-  if (found) await flushWal(client)
-  return found
+  const publication = await findPublication(client, run)
+  if (publication) await flushWal(client)
+  return publication
 }
 
 function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {

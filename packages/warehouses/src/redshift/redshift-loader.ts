@@ -110,13 +110,13 @@ async function loadError(
   columns: TableFill['columns'],
 ): Promise<WarehouseProblem | undefined> {
   for (const statement of loadErrors(prefix)) {
-    const [found] = await session.rows<LoadError>(statement).catch(() => [])
-    if (!found) continue
-    const name = found.column.trim()
+    const [loadErrorRow] = await session.rows<LoadError>(statement).catch(() => [])
+    if (!loadErrorRow) continue
+    const name = loadErrorRow.column.trim()
     const label = columns.find((column) => column.name === name)?.label ?? name
     return new WarehouseProblem(
       'BAD_VALUE',
-      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(found.reason.trim())}`,
+      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(loadErrorRow.reason.trim())}`,
     )
   }
   return undefined

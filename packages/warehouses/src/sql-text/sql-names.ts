@@ -50,10 +50,10 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   const language = around.language ?? defaultLanguage
   const tokens = language.tokensOf(sql)
   const defined = commonTables(tokens)
-  const found: ResolvedQuery = { text: '', reads: [], bare: [] }
+  const resolved: ResolvedQuery = { text: '', reads: [], bare: [] }
   let copied = 0
   const replace = ({ start }: SqlToken, { end }: SqlToken, by: string) => {
-    found.text += sql.slice(copied, start) + by
+    resolved.text += sql.slice(copied, start) + by
     copied = end
   }
   const lists = [false]
@@ -89,21 +89,21 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
       index += 2
       const [schema, name] = [token.text, named.text]
       if (!around.relations.some((one) => one.schema === schema) && !around.schemas.includes(schema)) continue
-      found.reads.push({ schema, name })
+      resolved.reads.push({ schema, name })
       replace(token, named, around.address({ schema, name }))
     } else if ((tokens[index + 1]?.text !== '(' || opened === 'into') && !defined.has(token.text)) {
-      found.bare.push(token.text)
+      resolved.bare.push(token.text)
       const schema = around.schemas.find((one) =>
         around.relations.some((place) => place.schema === one && place.name === token.text),
       )
       if (schema === undefined) continue
-      found.reads.push({ schema, name: token.text })
+      resolved.reads.push({ schema, name: token.text })
       if (around.whole || schema !== around.schemas[0])
         replace(token, token, around.address({ schema, name: token.text }))
     }
   }
-  found.text += sql.slice(copied)
-  return found
+  resolved.text += sql.slice(copied)
+  return resolved
 }
 
 /** Returns each place once, sorted by schema and name. */

@@ -105,9 +105,9 @@ export async function readEntries(
   )
   const parts = Map.groupBy(rows, (row) => row.entry_key)
   return new Map(
-    [...parts].map(([found, some]) => {
+    [...parts].map(([entryName, some]) => {
       const inOrder = some.toSorted((one, other) => one.part - other.part)
-      return [found, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
+      return [entryName, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
     }),
   )
 }

@@ -90,12 +90,12 @@ async function findTables(
   const there = new Map<string, CatalogRelation>()
   for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
     there.set(placeKey(relation), relation)
-  const found: WarehouseTable[] = []
+  const foundTables: WarehouseTable[] = []
   for (const place of places) {
     const relation = there.get(placeKey(place))
-    if (relation) found.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
+    if (relation) foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
   }
-  return found
+  return foundTables
 }
 
 async function findColumnNames(

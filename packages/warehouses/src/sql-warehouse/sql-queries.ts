@@ -88,7 +88,7 @@ export async function prepareQuery(
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
   const { language, names } = dialect
-  const found = resolveNames(trimStatementEnd(text), {
+  const resolved = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
     whole: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
@@ -99,8 +99,8 @@ export async function prepareQuery(
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
     }),
   })
-  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return found
-  return { ...found, text: trimStatementEnd(text) }
+  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return resolved
+  return { ...resolved, text: trimStatementEnd(text) }
 }
 
 /** Returns the rows of a query within its limits of rows, bytes and seconds. */
@@ -205,12 +205,12 @@ async function readTable(
     },
   )
   const most = { rows: limit, bytes: defaultQueryBytes }
-  const found = await retryOnMissingTable(dialect, () =>
+  const tablePage = await retryOnMissingTable(dialect, () =>
     withSession(dialect, { role: 'read', seconds, signal }, (session) =>
       readRows(session, { text, values: [], offset: 0, most }),
     ),
   )
-  return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
+  return { columns, rows: tablePage.rows.map((row) => asJson(row, columns)), truncated: tablePage.truncated }
 }
 
 /** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */

@@ -135,12 +135,12 @@ async function findViewsAt(
   session: SqlSession,
   places: readonly TablePlace[],
 ): Promise<TableShape[]> {
-  const found = new Map<string, TableShape>()
+  const viewShapes = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
-    if (shape?.mark?.view) found.set(shape.id, shape)
+    if (shape?.mark?.view) viewShapes.set(shape.id, shape)
   }
-  return [...found.values()]
+  return [...viewShapes.values()]
 }
 
 /** Throws VIEW_READS_ITSELF if the view would read itself. `kept` are all managed views; `reads` is what its new query reads. */

@@ -21,9 +21,9 @@ export async function withConnection<Result>(
   const connection: Connection = await openConnection(login)
   try {
     const ask: QueryScalar = async (text) => {
-      let found: unknown
-      await sendRequest(connection, plainSql(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
-      return found
+      let value: unknown
+      await sendRequest(connection, plainSql(text), {}, { row: ([cell]) => void (value = cell?.value) }).done
+      return value
     }
     return await work((text) => sendRequest(connection, plainSql(text), {}).done, ask)
   } finally {

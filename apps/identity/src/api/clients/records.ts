@@ -140,8 +140,8 @@ export async function readClients(
   rows: readonly { client: string }[],
 ): Promise<ReadonlyMap<string, ClientRow>> {
   const uids = [...new Set(rows.map(({ client }) => client))]
-  const found = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
-  return new Map(found.rows.map((row) => [row.uid, row]))
+  const clientRows = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
+  return new Map(clientRows.rows.map((row) => [row.uid, row]))
 }
 
 /** Returns a `present` function that adds the client to the presented fields of each row. */

@@ -182,20 +182,20 @@ async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignI
     left join sessions s on s.uid = ${caller.session || null}
     join clients c on c.uid = coalesce(case when ${caller.inPerson}::boolean then s.client end, ${caller.client})
     where u.uid = ${caller.uid}`.execute(db)
-  const [found] = rows
-  if (!found) throw problems.notFound('user')
-  const row = rowOf<UserRow>(found.user)
-  const home = rowOf<ClientRow>(found.home)
+  const [sessionRows] = rows
+  if (!sessionRows) throw problems.notFound('user')
+  const row = rowOf<UserRow>(sessionRows.user)
+  const home = rowOf<ClientRow>(sessionRows.home)
   const references = {
     clients: new Map([[home.uid, home]]),
-    groups: new Map([[row.id, found.groups.map((group) => rowOf<UserGroupRow>(group))]]),
-    usernames: new Map(Object.entries(found.usernames ?? {})),
+    groups: new Map([[row.id, sessionRows.groups.map((group) => rowOf<UserGroupRow>(group))]]),
+    usernames: new Map(Object.entries(sessionRows.usernames ?? {})),
   }
   return {
     row,
     references,
-    client: rowOf<ClientRow>(found.client),
-    rolesAtIssue: found.roles_at_issue,
-    intro: found.intro,
+    client: rowOf<ClientRow>(sessionRows.client),
+    rolesAtIssue: sessionRows.roles_at_issue,
+    intro: sessionRows.intro,
   }
 }

@@ -55,7 +55,7 @@ const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] =>
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
     (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
   type: 'string',
-  found: {
+  location: {
     column: 'a.username',
     within: 'a.search_text',
     where: (condition) => sql`${sql.ref(`r.${author}`)} in (

@@ -30,24 +30,24 @@ const cacheMs = { found: 3_600_000, failed: 5_000 }
 const maxCached = 1000
 
 export function createFederation(outgoing: GuardedFetch): Federation {
-  const cache = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
+  const cache = new Map<string, { until: number; cachedMetadata: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
-    const found = discoverMetadata(issuer, outgoing)
+    const metadata = discoverMetadata(issuer, outgoing)
     cache.delete(issuer.href)
-    const entry = { until: Date.now() + cacheMs.found, found }
+    const entry = { until: Date.now() + cacheMs.found, cachedMetadata: metadata }
     cache.set(issuer.href, entry)
-    found.catch(() => (entry.until = Date.now() + cacheMs.failed))
+    metadata.catch(() => (entry.until = Date.now() + cacheMs.failed))
     const [oldest] = cache.keys()
     if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest)
-    return found
+    return metadata
   }
 
   return {
     outgoing,
     metadata(issuer) {
       const cached = cache.get(issuer.href)
-      return cached && Date.now() < cached.until ? cached.found : discoverAndCache(issuer)
+      return cached && Date.now() < cached.until ? cached.cachedMetadata : discoverAndCache(issuer)
     },
     forget: (issuer) => void cache.delete(issuer.href),
   }
@@ -64,10 +64,10 @@ const clockToleranceSeconds = 10
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
 async function discoverMetadata(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
   const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: listHttpExtensions(issuer) }
-  const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
+  const configuration = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
     throw toDiscoveryProblem(error, issuer)
   })
-  const { ...metadata } = found.serverMetadata()
+  const { ...metadata } = configuration.serverMetadata()
   // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
   if (new URL(metadata.issuer).href !== issuer.href) throw createIssuerMismatch(metadata.issuer, issuer)
   assertMetadataUsable(metadata)

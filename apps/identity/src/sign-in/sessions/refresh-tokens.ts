@@ -81,9 +81,9 @@ export async function exchangeRefreshToken(
       ${auditInsert(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )
     select uid, client, expires_at, "user" from continued`.execute(db)
-  const [found] = rows
-  if (!found) return undefined
-  const { user, client, ...session } = found
+  const [tokenRow] = rows
+  if (!tokenRow) return undefined
+  const { user, client, ...session } = tokenRow
   return { refreshToken, session, user, client }
 }
 
@@ -102,9 +102,9 @@ export async function endSessionOfToken(
     select s.uid as session, u.uid as user, s.client
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
     where t.token_hash = ${hashSecret(token)}`.execute(trx)
-  const [found] = rows
-  if (!found) return undefined
-  const { session, ...by } = found
+  const [tokenRow] = rows
+  if (!tokenRow) return undefined
+  const { session, ...by } = tokenRow
   await endSession(trx, session, 'SIGNED_OUT')
   return { session, by }
 }
@@ -116,9 +116,9 @@ export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Ref
       t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as late
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
     where t.token_hash = ${hashSecret(token)} for update of s`.execute(trx)
-  const [found] = rows
-  if (!found) return undefined
-  const { uid, user, client, over, late } = found
+  const [tokenRow] = rows
+  if (!tokenRow) return undefined
+  const { uid, user, client, over, late } = tokenRow
   // The token is unused, so its session ended, its user was deactivated or its client was disabled.
   const outcome = over || late === null ? 'ended' : late ? 'reused' : 'retried'
   if (outcome === 'reused') await endSession(trx, uid, 'REUSED')

@@ -18,14 +18,14 @@ export interface ViolationList {
 export function createViolationList(
   describe: (violation: FieldViolation) => FieldViolation = (one) => one,
 ): ViolationList {
-  const found: FieldViolation[] = []
+  const violations: FieldViolation[] = []
   return {
     get isFull(): boolean {
-      return found.length >= maxViolations
+      return violations.length >= maxViolations
     },
 
     add(pointer: string, detail: string): void {
-      found.push({ pointer, detail })
+      violations.push({ pointer, detail })
     },
 
     async collect(at: string, work: () => Promise<void>): Promise<boolean> {
@@ -35,16 +35,16 @@ export function createViolationList(
       } catch (error) {
         const problem = toViolations(error)
         if (!problem) throw error
-        found.push(...violationsAt(at, problem).map(describe))
+        violations.push(...violationsAt(at, problem).map(describe))
         return false
       }
     },
 
     throwIfAny(): void {
-      if (found.length === 0) return
+      if (violations.length === 0) return
       throw new Problem(422, 'not-saved', 'None of the objects was saved.', {
-        detail: `The request has ${found.length === 1 ? '1 error' : `${found.length} errors`}: correct them and send it again. The first error: ${found[0]!.detail}`,
-        errors: found.slice(0, maxViolations),
+        detail: `The request has ${violations.length === 1 ? '1 error' : `${violations.length} errors`}: correct them and send it again. The first error: ${violations[0]!.detail}`,
+        errors: violations.slice(0, maxViolations),
       })
     },
   }

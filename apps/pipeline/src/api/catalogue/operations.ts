@@ -38,11 +38,11 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   const matching = visible.filter(({ name }) => name.includes(part.toLowerCase()))
   const places = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
-  const [found, descriptionsOf] = await Promise.all([
+  const [foundTables, descriptionsOf] = await Promise.all([
     places.length === 0 ? [] : warehouse!.catalog.findTables(places),
     readDescriptions(db, caller.client, places),
   ])
-  const tables = found.map((table) => {
+  const tables = foundTables.map((table) => {
     const labels = places.find(({ schema, name }) => schema === table.schema && name === table.name)
     return presentTable(table, withDescriptions(labels, descriptionsOf(table)))
   })

@@ -26,9 +26,9 @@ export async function listCatalogueSchemas(context: CatalogueContext, uid?: stri
   const { db, caller } = context
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
   const scope = maySeeAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
-  let found = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
-  if (uid !== undefined) found = found.where('uid', '=', uid)
-  const rows = await found.execute()
+  let visibleSchemas = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
+  if (uid !== undefined) visibleSchemas = visibleSchemas.where('uid', '=', uid)
+  const rows = await visibleSchemas.execute()
   if (uid !== undefined && rows.length === 0) throw problems.notFound('schema')
   return rows
 }

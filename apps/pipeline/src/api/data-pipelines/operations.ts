@@ -117,9 +117,9 @@ async function readPipeline(
 
 /** Returns an object without `table` if the pipeline has no loaded table. */
 async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): Promise<{ table?: Table }> {
-  const found = await findLoadedTable(input, row)
-  if (!found) return {}
-  return { table: presentTable(found.table, await describedLabels(input.db, row, found.table)) }
+  const loadedTable = await findLoadedTable(input, row)
+  if (!loadedTable) return {}
+  return { table: presentTable(loadedTable.table, await describedLabels(input.db, row, loadedTable.table)) }
 }
 
 async function undefinedIfSlow<T>(work: Promise<T>): Promise<T | undefined> {

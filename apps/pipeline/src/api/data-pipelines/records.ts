@@ -113,16 +113,16 @@ function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
 }
 
 async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {
-  const found = await db
+  const fileRows = await db
     .selectFrom('uploaded_files')
     .selectAll()
     .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
     .execute()
   const usernames = await lookUpUsernames(
-    found.map((file) => file.uploaded_by),
+    fileRows.map((file) => file.uploaded_by),
     identity,
   )
-  return new Map(found.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
+  return new Map(fileRows.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
 }
 
 export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string | undefined): UploadedFile => ({

@@ -30,14 +30,14 @@ const maxResults = 1_000
 /** Lists the choices that a source offers. The source may not be saved yet. */
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
-  const found = findDefinition(type)
-  if (!found?.assertConnection) throw problems.notFound('look-up')
+  const definition = findDefinition(type)
+  if (!definition?.assertConnection) throw problems.notFound('look-up')
   const body = buildSourceBody(type, input.body)
-  assertLookup(found, body, kind)
+  assertLookup(definition, body, kind)
   return listChoices(input, kind, {
     type,
-    settings: found.getSettings(body),
-    secrets: definedSecrets(found.getSecrets?.(body) ?? {}),
+    settings: definition.getSettings(body),
+    secrets: definedSecrets(definition.getSecrets?.(body) ?? {}),
     input: {},
   })
 }
@@ -125,15 +125,15 @@ async function listChoices(
   const onTimeout = () => {
     throw problems.refused('/', `The source did not answer within ${lookupTimeoutMs / 1000} seconds. Try again later.`)
   }
-  const found = await withVariables(input, reading, (ready) =>
+  const options = await withVariables(input, reading, (ready) =>
     whileConnected(
       { request, queue: requestSlots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
       (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )
-  if (!found) throw problems.notFound('look-up')
+  if (!options) throw problems.notFound('look-up')
   const wanted = body.query?.trim().toLowerCase() ?? ''
-  return found
+  return options
     .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(wanted)))
     .slice(0, maxResults)
     .map(({ id, code, name }) => ({

@@ -158,17 +158,17 @@ async function targetColumns(
 
   const kept = current && (await known.schema(current.schema_id))
   // The caller must be allowed to write to a new schema, but can always keep the current one.
-  const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.lockWritableSchema(schema.id)
-  if (!found)
+  const targetSchema = kept?.uid === schema.id.toLowerCase() ? kept : await known.lockWritableSchema(schema.id)
+  if (!targetSchema)
     throw problems.refused('/dataWarehouseTarget/schema/id', `No schema that you may write to has the id ${schema.id}.`)
-  if (found.provider_schema === 'NA') {
+  if (targetSchema.provider_schema === 'NA') {
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
-      `The schema "${found.name}" has no warehouse (NA). Choose another one.`,
+      `The schema "${targetSchema.name}" has no warehouse (NA). Choose another one.`,
     )
   }
 
-  const moved = current && (current.schema_id !== found.id || current.table_name !== table)
+  const moved = current && (current.schema_id !== targetSchema.id || current.table_name !== table)
   if (moved && (await wasLoaded(trx, current.id))) {
     throw problems.refused(
       '/dataWarehouseTarget',
@@ -176,9 +176,9 @@ async function targetColumns(
     )
   }
   // Tables and views share their names in the warehouse.
-  if (await known.hasView(found.id, table))
+  if (await known.hasView(targetSchema.id, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
-  return { schema_id: found.id, table_name: table }
+  return { schema_id: targetSchema.id, table_name: table }
 }
 
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {

@@ -47,7 +47,7 @@ async function checksOfGroups(
     .orderBy('group_id')
     .orderBy('position')
     .execute()
-  const found = await db
+  const checkRows = await db
     .selectFrom('data_quality_checks as r')
     .selectAll()
     .select(visibleTo(caller, 'READ').as('shown'))
@@ -55,9 +55,9 @@ async function checksOfGroups(
     .$castTo<CheckRow & { shown: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
-  const whole = await dataQualityChecks.present(found, context)
+  const whole = await dataQualityChecks.present(checkRows, context)
   const checks = new Map(
-    found.map(({ id, shown }, index): [number, ReferencedCheck] => {
+    checkRows.map(({ id, shown }, index): [number, ReferencedCheck] => {
       const { id: uid, name } = whole[index]!
       return [id, maySee && shown ? whole[index]! : { id: uid, name }]
     }),

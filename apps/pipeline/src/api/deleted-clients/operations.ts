@@ -31,7 +31,7 @@ export const deletedClientOperations = {
 async function readDeletedClient(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
   const client = uid.toLowerCase()
   const held = isUid(uid) && (await listClientsWithData(db)).includes(client)
-  const [found] = held ? await identity.deletedClients([client]) : []
-  if (!found) throw problems.notFound('deleted client')
-  return found
+  const [deletedClient] = held ? await identity.deletedClients([client]) : []
+  if (!deletedClient) throw problems.notFound('deleted client')
+  return deletedClient
 }

@@ -68,11 +68,11 @@ async function lookUpTarget(input: TargetContext, kind: string, given: Target, q
     throw problems.refused('/', `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`)
   }
   try {
-    const found = await whileConnected(slotOptions(input, onTimeout), (signal) =>
+    const choices = await whileConnected(slotOptions(input, onTimeout), (signal) =>
       input.destinations.lookup(kind, target, { query: query.trim(), most: maxLookupResults }, signal),
     )
-    if (!found) throw problems.notFound('look-up')
-    return found
+    if (!choices) throw problems.notFound('look-up')
+    return choices
   } catch (error) {
     throw error instanceof DestinationProblem ? problems.refused('/', error.message) : error
   }

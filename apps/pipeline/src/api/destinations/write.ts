@@ -69,7 +69,7 @@ async function chooseView(
   caller: Caller,
 ): Promise<number> {
   const uid = body.viewSource.id
-  const found = await trx
+  const view = await trx
     .selectFrom('views as r')
     .select(['r.id', visibleTo(caller, 'READ').as('shown')])
     .where('r.uid', '=', uid)
@@ -77,10 +77,10 @@ async function chooseView(
     .forKeyShare()
     .executeTakeFirst()
   // A caller who may not read the view can keep it, as long as the target stays the same.
-  const stays = found?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
-  const may = found && (stays || (found.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
+  const stays = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
+  const may = view && (stays || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
   if (!may) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
-  return found.id
+  return view.id
 }
 
 /** Returns the columns of a target: its address in plain text, its secrets sealed, and when each secret was sent. */

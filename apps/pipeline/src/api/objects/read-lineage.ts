@@ -163,17 +163,17 @@ export async function findOwners(
     from schemas n join views o on o.schema_id = n.id
     where n.client = ${client} and o.view_name = any(${names}::text[])
     order by schema, "table"`.execute(db)
-  const found = relations.flatMap((relation) => ownersOf(relation, rows))
-  return [...new Map(found.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
+  const owners = relations.flatMap((relation) => ownersOf(relation, rows))
+  return [...new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
 }
 
 function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
   for (const table of possibleTables(name)) {
-    const found = inSchema.filter(
+    const tableOwners = inSchema.filter(
       (owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'),
     )
-    if (found.length > 0) return found.map((owner) => ({ ...owner, table: name }))
+    if (tableOwners.length > 0) return tableOwners.map((owner) => ({ ...owner, table: name }))
   }
   return [
     {

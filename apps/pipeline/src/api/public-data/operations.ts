@@ -110,11 +110,11 @@ async function findPublicRow(
 
 async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
   if (!('query' in row)) {
-    const found = await findLoadedTable(context, row)
-    if (found) return found
+    const loadedTable = await findLoadedTable(context, row)
+    if (loadedTable) return loadedTable
   } else {
-    const found = await findBuiltView(context, row)
-    if (found?.view.populated) return { warehouse: found.warehouse, table: found.view }
+    const builtView = await findBuiltView(context, row)
+    if (builtView?.view.populated) return { warehouse: builtView.warehouse, table: builtView.view }
   }
   throw notPublic()
 }

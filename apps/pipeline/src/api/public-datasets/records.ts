@@ -105,8 +105,8 @@ export async function answerDataset(
   context: RequestContext,
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
-  const found = await findDatasetTable(context, row)
-  const table = found && presentTable(found.table, tableLabelsOf(row))
+  const datasetTable = await findDatasetTable(context, row)
+  const table = datasetTable && presentTable(datasetTable.table, tableLabelsOf(row))
   const status = await withRejectedRows(body.status, row, context)
   return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
 }
@@ -120,8 +120,8 @@ async function withRejectedRows(
   { db }: RequestContext,
 ): Promise<PublicDataset['status']> {
   if (!status.rowsRejected || !status.jobId) return status
-  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: maxRejectedRows })
-  return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
+  const rejectedRows = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: maxRejectedRows })
+  return { ...status, rejectedRows: rejectedRows?.rows.map(presentRejectedRow) }
 }
 
 /** Finds the loaded table of a dataset; undefined before its first load. */

@@ -80,8 +80,8 @@ async function findPipelinesUsing(
   caller: Caller,
   most: number,
 ): Promise<VariableUse[]> {
-  const found: VariableUse[] = []
-  for (let last = 0; found.length < most; ) {
+  const uses: VariableUse[] = []
+  for (let last = 0; uses.length < most; ) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
       .innerJoin('schemas as s', 's.id', 'r.schema_id')
@@ -95,11 +95,11 @@ async function findPipelinesUsing(
       .orderBy('r.id')
       .limit(definitionsPerBatch)
       .execute()
-    for (const row of rows) if (isUsed(row, name, keyRing)) found.push(row)
+    for (const row of rows) if (isUsed(row, name, keyRing)) uses.push(row)
     if (rows.length < definitionsPerBatch) break
     last = rows.at(-1)!.id
   }
-  return found.slice(0, most)
+  return uses.slice(0, most)
 }
 
 interface PipelineRow {
@@ -139,10 +139,10 @@ async function findDestinationsUsing(
     .where('r.target_secrets', 'is not', null)
     .orderBy('r.id')
     .execute()
-  const found = rows.filter((row) =>
+  const destinations = rows.filter((row) =>
     variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))).has(name),
   )
-  return found.slice(0, Math.max(0, most))
+  return destinations.slice(0, Math.max(0, most))
 }
 
 /** Returns no secrets if their key is missing, because a run cannot use them either. */

@@ -76,11 +76,11 @@ async function readTargetSchema(
 ) {
   const kept =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
-  const found = kept?.uid === id.toLowerCase() ? kept : await lockWritableSchema(trx, caller, id)
-  if (!found) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
-  if (found.provider_schema === 'NA')
-    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA). Choose another one.`)
-  return found
+  const schemaRow = kept?.uid === id.toLowerCase() ? kept : await lockWritableSchema(trx, caller, id)
+  if (!schemaRow) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
+  if (schemaRow.provider_schema === 'NA')
+    throw problems.refused('/schema/id', `The schema "${schemaRow.name}" has no warehouse (NA). Choose another one.`)
+  return schemaRow
 }
 
 /** Throws if the row would violate a constraint. This is checked now, because the warehouse creates the view before the row is written. */

@@ -48,8 +48,8 @@ export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptio
       const now = clock[0]!.now.getTime()
       let written = 0
       for (let last = 0; ; ) {
-        const found = await listOverdue(db, last)
-        const due = found.filter((row) => isRunOverdue(row, now))
+        const overdue = await listOverdue(db, last)
+        const due = overdue.filter((row) => isRunOverdue(row, now))
         if (due.length > 0) {
           const clients = await identity.clients([...new Set(due.map(({ client }) => client))])
           for (const row of due) {
@@ -59,8 +59,8 @@ export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptio
               written += await writeAlert(db, row, clock[0]!.now)
           }
         }
-        if (found.length < batchSize) return written
-        last = found.at(-1)!.id
+        if (overdue.length < batchSize) return written
+        last = overdue.at(-1)!.id
       }
     },
   }

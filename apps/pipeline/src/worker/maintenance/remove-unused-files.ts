@@ -45,8 +45,8 @@ async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
   let names: string[] = []
   for await (const entry of entries) {
     if (!entry.isFile() || !uidPrefixPattern.test(entry.name)) continue
-    const found = await stat(join(folder, entry.name)).catch(() => undefined)
-    if (!found || Date.now() - found.mtimeMs < minAge) continue
+    const stats = await stat(join(folder, entry.name)).catch(() => undefined)
+    if (!stats || Date.now() - stats.mtimeMs < minAge) continue
     names.push(entry.name)
     if (names.length < 500) continue
     yield names

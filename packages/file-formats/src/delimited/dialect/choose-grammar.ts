@@ -171,10 +171,10 @@ function countBytes(sample: Uint8Array): ByteCounts {
 function candidateQuotes(seen: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
   if (quote !== undefined) return [quote]
   const opening = (quotes: Uint32Array) => quotes[delimiter]! + quotes[LF]! + quotes[CR]!
-  const found = [DOUBLE]
-  if (opening(seen.singleQuoteAfter) > 0) found.push(SINGLE)
-  if (opening(seen.doubleQuoteAfter) > 0) found.push(-1)
-  return found
+  const candidates = [DOUBLE]
+  if (opening(seen.singleQuoteAfter) > 0) candidates.push(SINGLE)
+  if (opening(seen.doubleQuoteAfter) > 0) candidates.push(-1)
+  return candidates
 }
 
 function candidateEscapes(seen: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {

@@ -80,8 +80,8 @@ function detectIn(
     columns: columnOptions(table.labels, options.columns ?? []),
     ...(options.remembered && { dayFirst: dayFirstOf(table.labels, options.remembered) }),
   }
-  const found = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
-  const guesses = describeDetection(found, parsed, options)
+  const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
+  const guesses = describeDetection(detection, parsed, options)
   const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
   return { dialect, guesses, decimalDecided, notes: detectionNotes(guesses, footer, table.isMended) }
 }
@@ -193,9 +193,9 @@ function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
       `The options say that ${formatColumnOptions({ index })} is called "${label}"; the file calls it "${labels[index]}"`,
     )
   }
-  const found = labels.indexOf(label!)
-  if (found < 0) throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
-  if (labels.indexOf(label!, found + 1) < 0) return found
+  const labelIndex = labels.indexOf(label!)
+  if (labelIndex < 0) throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
+  if (labels.indexOf(label!, labelIndex + 1) < 0) return labelIndex
   throw optionsProblem(`The file has several columns called "${label}"; say which one by its index`)
 }
 

@@ -17,13 +17,13 @@ interface DetectionResult {
 
 /** Returns the detected values under the names of the options. */
 export function describeDetection(
-  found: DetectionResult,
+  detection: DetectionResult,
   { records }: ParsedSample,
   options: DelimitedOptions,
 ): DetectedOptions {
-  const { choice, table, footer, directive } = found
+  const { choice, table, footer, directive } = detection
   const { grammar, confidence } = choice
-  const ends = recordEnds(found.sample)
+  const ends = recordEnds(detection.sample)
   const headerRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
   return {
@@ -45,10 +45,10 @@ export function describeDetection(
     trailingDelimiters: detectedValue(table.trailing, options.trailingDelimiters, table.trailing > 0 ? 0.9 : 1),
     trimSpaces: detectedValue(grammar.padded, options.trimSpaces, grammar.padded ? 0.9 : 1),
     footerLines: detectedValue(footer.lines, options.footerLines, footer.lines > 0 ? 0.8 : 1),
-    decimal: detectedValue(found.decimal === 44 ? 'COMMA' : 'POINT', options.decimal, found.decimal === 44 ? 0.9 : 1),
+    decimal: detectedValue(detection.decimal === 44 ? 'COMMA' : 'POINT', options.decimal, detection.decimal === 44 ? 0.9 : 1),
     nullValues: {
       ...detectedValue([...(options.nullValues ?? [])], options.nullValues, 1),
-      suggested: found.suggested,
+      suggested: detection.suggested,
     },
   }
 }

@@ -195,11 +195,11 @@ export async function finishDecisionDeletions(access: ClientAccess): Promise<voi
 
 /** Lists the publications with a pending decision, including decisions that a process is currently deleting. */
 export async function listDecisions(access: ClientAccess): Promise<string[]> {
-  const found = [
+  const decisionTables = [
     ...(await listDecisionTables(access, decisionTable)),
     ...(await listDecisionTables(access, 'settled_')),
   ]
-  return found.map(({ comment }) => comment)
+  return decisionTables.map(({ comment }) => comment)
 }
 
 const listDecisionTables = (access: ClientAccess, prefix: string) =>

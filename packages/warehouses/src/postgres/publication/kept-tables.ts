@@ -86,8 +86,8 @@ export async function takeKeptTables(
   retention: RetentionPolicy,
   place: { schema: string; table: string },
 ): Promise<KeptTable[] | undefined> {
-  const found = await findKeptPublication(client, place)
-  const tables = found && (await takeKeptRun(client, retention, found.run))
+  const keptPublication = await findKeptPublication(client, place)
+  const tables = keptPublication && (await takeKeptRun(client, retention, keptPublication.run))
   return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
 }
 

@@ -212,9 +212,9 @@ function entryOf(
 
 export async function readEarlierPublication(client: PoolClient, run: string): Promise<Publication> {
   await client.query('rollback')
-  const found = await findPublication(client, run)
-  if (!found) throw busyProblem('Another attempt of this run is publishing. The run is retried automatically.')
-  return found
+  const publication = await findPublication(client, run)
+  if (!publication) throw busyProblem('Another attempt of this run is publishing. The run is retried automatically.')
+  return publication
 }
 
 export function sumTables(tables: PublishedTable[]) {

@@ -123,11 +123,11 @@ export function ambiguousTable(
     const turned = await planned([...first, ...others.toReversed()])
     const either = read ?? turned
     if (!either) return undefined
-    const found =
+    const ambiguous =
       read && turned
         ? (findMissing(read, turned) ?? findMissing(turned, read))
         : (either.find(({ name }) => hasBareName(query.text, name)) ?? either[0])
-    return found && { name: found.name, schemas: found.schemas }
+    return ambiguous && { name: ambiguous.name, schemas: ambiguous.schemas }
   })
 }
 

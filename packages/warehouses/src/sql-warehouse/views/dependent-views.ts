@@ -26,19 +26,19 @@ export const listReads = ({ mark }: ManagedView): TablePlace[] =>
 
 /** Returns the plain views that read one of the places, directly or indirectly: dependencies before dependents. */
 export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
-  const found: ManagedView[] = []
+  const dependents: ManagedView[] = []
   const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
       // A view that is found again must follow its new dependency.
-      const before = found.indexOf(view)
-      if (before >= 0) found.splice(before, 1)
-      found.push(view)
+      const before = dependents.indexOf(view)
+      if (before >= 0) dependents.splice(before, 1)
+      dependents.push(view)
       visit(view)
     }
   }
   for (const place of places) visit(place)
-  return found
+  return dependents
 }
 
 export async function dropViews(

@@ -86,9 +86,9 @@ async function tryCreateFilledTable(
   { seconds, empty = false }: ViewLimits,
   signal: AbortSignal,
 ): Promise<FilledTable> {
-  const found = await readColumns(dialect, view.query, { schemas: [schema], signal, seconds })
-  const names = uniqueNames(found.map(({ name }) => name))
-  const columns = found.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+  const viewColumns = await readColumns(dialect, view.query, { schemas: [schema], signal, seconds })
+  const names = uniqueNames(viewColumns.map(({ name }) => name))
+  const columns = viewColumns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
   const passing: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
   const id = await withSession(dialect, { role: 'service' }, (session) =>

@@ -72,8 +72,8 @@ async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>):
     const { message = '', lineNumber } = error as { message?: string; lineNumber?: number }
     const [, word] = /near (?:the keyword )?'([^']+)'|column name '([^']+)'/.exec(message)?.filter(Boolean) ?? []
     const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
-    const found = word && line ? line.indexOf(word) : -1
-    if (found >= 0) Object.assign(error as Error, { column: found + 1 })
+    const index = word && line ? line.indexOf(word) : -1
+    if (index >= 0) Object.assign(error as Error, { column: index + 1 })
     throw error
   }
 }
@@ -162,10 +162,10 @@ async function* streamBatches(
   let ended = false
   let moved = Promise.withResolvers<void>()
   const { request, done } = sendRequest(connection, statement, bounds, {
-    columns(found) {
+    columns(descriptions) {
       // Ignores a second result, because the text is one query.
       if (columns) return
-      columns = found.map((each, index) => known?.[index] ?? toReadColumn(each))
+      columns = descriptions.map((each, index) => known?.[index] ?? toReadColumn(each))
       readers = columns.map((column) => cellReader(column.type, column))
       if (known || !columns.some(({ type }) => losesDigits(type))) return
       failure = { error: new RoundedColumns(columns) }

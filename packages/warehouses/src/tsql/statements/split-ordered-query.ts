@@ -94,8 +94,8 @@ function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: strin
   const [token, ...others] = tokens
   if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
   if (token.kind === 'word' && /^\d+$/.test(token.text)) return Number(token.text) - 1
-  const found = columns.findIndex(({ name }) => name.toLowerCase() === token.text.toLowerCase())
-  return found < 0 ? undefined : found
+  const columnIndex = columns.findIndex(({ name }) => name.toLowerCase() === token.text.toLowerCase())
+  return columnIndex < 0 ? undefined : columnIndex
 }
 
 /** Returns the end of the select list: the position of its FROM. */
