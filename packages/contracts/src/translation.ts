@@ -24,7 +24,10 @@ export function translateProperty(
         (entry) => normalizeName(entry.property) === wanted && normalizeName(entry.locale) === tag,
       )
       if (translation) {
-        usedLanguages.set(locales, (usedLanguages.get(locales) ?? new Set()).add(translation.locale.replaceAll('_', '-')))
+        usedLanguages.set(
+          locales,
+          (usedLanguages.get(locales) ?? new Set()).add(translation.locale.replaceAll('_', '-')),
+        )
         return translation.value
       }
     }

@@ -57,7 +57,7 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),
-  parse: (given) => parseAllowList(listSetting().parse(given)),
+  parse: (text) => parseAllowList(listSetting().parse(text)),
 })
 
 function parseAllowList(entries: readonly string[]): OutgoingAllowList {

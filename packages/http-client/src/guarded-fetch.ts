@@ -104,9 +104,9 @@ export function guardedFetch({
   }
 }
 
-function assertFetchableUrl(given: string | URL): URL {
-  if (!URL.canParse(String(given))) throw addressRefused('The address is incomplete. It must begin with https://.')
-  const url = new URL(given)
+function assertFetchableUrl(address: string | URL): URL {
+  if (!URL.canParse(String(address))) throw addressRefused('The address is incomplete. It must begin with https://.')
+  const url = new URL(address)
   if (!['https:', 'http:'].includes(url.protocol))
     throw addressRefused(`${url.protocol}// is not supported: use https.`)
   if (url.username || url.password) throw addressRefused('The address must not contain a username or password.')

@@ -44,8 +44,8 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
 }
 
 /** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
-export function toCaller(principal: PrincipalState | undefined, given: PresentedCredential): Caller | undefined {
-  const { credential, issued, scope } = given
+export function toCaller(principal: PrincipalState | undefined, presented: PresentedCredential): Caller | undefined {
+  const { credential, issued, scope } = presented
   if (!principal || !isPrincipalActive(principal, issued)) return undefined
   const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
   return {
@@ -58,7 +58,7 @@ export function toCaller(principal: PrincipalState | undefined, given: Presented
     dormantRoles: within(principal.dormantRoles ?? []),
     userGroups: principal.userGroups,
     session: credential.session ?? '',
-    given,
+    given: presented,
   }
 }
 
@@ -75,13 +75,13 @@ export function isCallerUnchanged(caller: Caller, principal: PrincipalState | un
 
 async function readCredential(token: string, verify: TokenVerifier): Promise<PresentedCredential> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
-  const given = toPresentedCredential(await verify(token))
+  const credential = toPresentedCredential(await verify(token))
   // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
-  if (given.credential.application !== undefined && given.scope === '')
+  if (credential.credential.application !== undefined && credential.scope === '')
     throw problems.forbidden(
       'The application has no role for this service. Request a role in the scope of the sign-in.',
     )
-  return given
+  return credential
 }
 
 /**
@@ -120,7 +120,7 @@ function bearerOf(request: Request): string {
   return token
 }
 
-function isSameSecret(given: string, expected: string): boolean {
+function isSameSecret(secret: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(expected))
+  return timingSafeEqual(digest(secret), digest(expected))
 }

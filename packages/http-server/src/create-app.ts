@@ -106,8 +106,8 @@ export function createApp<Context>(service: HttpService<Context>): Express {
 
 /** Uses the caller's request id if it is well formed, else creates one, and binds it to the async context of the request. */
 const identifyRequest: RequestHandler = (request, response, next) => {
-  const given = request.get('x-request-id')
-  const requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
+  const headerValue = request.get('x-request-id')
+  const requestId = headerValue && /^[\w.:-]{1,100}$/.test(headerValue) ? headerValue : randomUUID()
   const traceparent = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.exec(request.get('traceparent') ?? '')?.[0]
   response.locals.requestId = requestId
   response.set('X-Request-Id', requestId)

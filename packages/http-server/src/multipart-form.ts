@@ -133,8 +133,8 @@ function createParser(request: IncomingMessage) {
 }
 
 /** Returns the file name as one line without folders, or undefined if it is empty. */
-function sanitizeFileName(given: string | undefined): string | undefined {
-  const [name] = (given ?? '').split(/[/\\]/).slice(-1)
+function sanitizeFileName(fileName: string | undefined): string | undefined {
+  const [name] = (fileName ?? '').split(/[/\\]/).slice(-1)
   return (
     name
       ?.replaceAll(/\p{Cc}/gu, '')

@@ -118,8 +118,8 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
   }
 }
 
-function assertContract<T>(check: ReturnType<typeof createContractChecker<T>>, given: unknown): T {
-  const checked = check(given)
+function assertContract<T>(check: ReturnType<typeof createContractChecker<T>>, value: unknown): T {
+  const checked = check(value)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
@@ -128,8 +128,8 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
 function rejectNulCharacters(query: Request['query']): Request['query'] {
-  const texts = Object.entries(query).flatMap(([name, given]) =>
-    Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
+  const texts = Object.entries(query).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.map((one, at) => [`${name}/${at}`, one] as const) : [[name, value] as const],
   )
   const invalid = texts.filter(
     ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),

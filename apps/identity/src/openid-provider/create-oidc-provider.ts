@@ -74,8 +74,8 @@ function overrideClientChecks(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
   const isSecretOf = createSecretVerifier(db)
   Object.assign(prototype, {
-    compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
-      return isSecretOf(this, given)
+    compareClientSecret(this: { clientId: string; clientSecret?: string }, secret: string) {
+      return isSecretOf(this, secret)
     },
     postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
       return typeof uri === 'string' && isPageOfOrigins(uri, this.redirectUris ?? [])

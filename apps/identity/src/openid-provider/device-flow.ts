@@ -60,8 +60,8 @@ function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error:
     return sendProviderPage(ctx, renderMessagePage({ ...facts, ...explainError(error, out, texts) }))
   if (error instanceof TooManyUserCodes) ctx.set('Retry-After', String(error.seconds))
   const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
-  const given = { ...(userCode && { userCode }), ...(message && { message }) }
-  sendProviderPage(ctx, renderDeviceCodePage({ ...facts, ...buildForm(ctx), ...given }))
+  const fields = { ...(userCode && { userCode }), ...(message && { message }) }
+  sendProviderPage(ctx, renderDeviceCodePage({ ...facts, ...buildForm(ctx), ...fields }))
 }
 
 /** Returns the message page of an error that entering another code cannot solve. */
@@ -101,8 +101,8 @@ function buildForm({ oidc }: KoaContextWithOIDC, hidden: Record<string, string> 
 /** Returns the user code of `verification_uri_complete`, which the page fills in. */
 function readUserCodeOfLink({ originalUrl }: Context): string | undefined {
   const [, query = ''] = originalUrl.split(/\?(.*)/s)
-  const given = new URLSearchParams(query).get('user_code')
-  return given && /^[A-Za-z -]{1,20}$/.test(given) ? given : undefined
+  const userCode = new URLSearchParams(query).get('user_code')
+  return userCode && /^[A-Za-z -]{1,20}$/.test(userCode) ? userCode : undefined
 }
 
 /**

@@ -26,8 +26,8 @@ export function toSkeleton(username: string): string {
 }
 
 /** Returns the stored form of a username. Rejects spaces, invisible characters and mixed scripts. */
-export function parseUsername(given: string): string {
-  const username = given.normalize('NFC')
+export function parseUsername(text: string): string {
+  const username = text.normalize('NFC')
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisibleCharacters) >= 0)
     throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
   if (technicalLetters.test(username))

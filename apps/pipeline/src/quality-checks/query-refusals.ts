@@ -19,11 +19,13 @@ const maxNamedSchemas = 5
  */
 export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): QueryRefusal {
   return async (query, signal) => {
-    const ambiguousTable = await warehouse?.queries.findAmbiguousTable(query, preferred, signal).catch((error: unknown) => {
-      // The check runs the query later, and reports this error then.
-      if (error instanceof WarehouseProblem && !error.retryable) return undefined
-      throw error
-    })
+    const ambiguousTable = await warehouse?.queries
+      .findAmbiguousTable(query, preferred, signal)
+      .catch((error: unknown) => {
+        // The check runs the query later, and reports this error then.
+        if (error instanceof WarehouseProblem && !error.retryable) return undefined
+        throw error
+      })
     return ambiguousTable && describeAmbiguity(ambiguousTable)
   }
 }

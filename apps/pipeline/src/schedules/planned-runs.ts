@@ -111,8 +111,8 @@ function mergePlans(first: readonly ObjectPlan[], window: PlanWindow, now: numbe
     merged.push(plan)
     const next = planAt(plan.object, window, now, plan.at + 1)
     if (next === undefined) continue
-    const place = waiting.findIndex((other) => byTime(next, other) < 0)
-    waiting.splice(place < 0 ? waiting.length : place, 0, next)
+    const insertAt = waiting.findIndex((other) => byTime(next, other) < 0)
+    waiting.splice(insertAt < 0 ? waiting.length : insertAt, 0, next)
   }
   return merged
 }

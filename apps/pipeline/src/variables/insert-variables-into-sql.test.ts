@@ -371,14 +371,14 @@ describe('findOwnPosition', () => {
             'postgres',
           ),
         ]
-        expect(parts.map((part) => part.own).join('')).toBe(sql)
+        expect(parts.map((part) => part.ownText).join('')).toBe(sql)
         let [before, sent] = ['', '']
         for (const part of parts) {
           for (let at = 0; at < part.sent.length; at += String.fromCodePoint(part.sent.codePointAt(at)!).length) {
-            const expected = positionOf(part.own === part.sent ? before + part.own.slice(0, at) : before)
+            const expected = positionOf(part.ownText === part.sent ? before + part.ownText.slice(0, at) : before)
             expect(findOwnPosition(parts, positionOf(sent + part.sent.slice(0, at)))).toEqual(expected)
           }
-          before += part.own
+          before += part.ownText
           sent += part.sent
         }
         expect(findOwnPosition(parts, positionOf(sent))).toEqual(positionOf(sql))

@@ -95,7 +95,7 @@ export const insertVariablesIntoSql = (
 
 /** A part of SQL as the user wrote it, and as it is sent to the server. */
 export interface ReplacedPart {
-  own: string
+  ownText: string
   sent: string
 }
 
@@ -112,20 +112,20 @@ export function* replaceSqlVariables(
     portableNumberPattern.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one)
   for (const part of splitAtVariables(pieces(sql))) {
     if (!('name' in part)) {
-      yield { own: part.text, sent: part.text }
+      yield { ownText: part.text, sent: part.text }
       continue
     }
-    const given = getVariableValue(part.name, variables, advice)
+    const variableValue = getVariableValue(part.name, variables, advice)
     const written =
       part.use === 'IDENTIFIER'
-        ? identifier(toIdentifier(part.name, given))
+        ? identifier(toIdentifier(part.name, variableValue))
         : part.use === 'LIST'
-          ? splitListValue(given).map(value).join(', ') || 'null'
+          ? splitListValue(variableValue).map(value).join(', ') || 'null'
           : part.use === 'TEXT'
-            ? text(given)
-            : value(given)
+            ? text(variableValue)
+            : value(variableValue)
     // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
-    yield { own: part.text, sent: ` ${written} ` }
+    yield { ownText: part.text, sent: ` ${written} ` }
   }
 }
 
@@ -139,11 +139,11 @@ export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }
   let before = ''
   for (const part of parts) {
     if (left < part.sent.length) {
-      if (part.sent === part.own) before += part.own.slice(0, left)
+      if (part.sent === part.ownText) before += part.ownText.slice(0, left)
       break
     }
     left -= part.sent.length
-    before += part.own
+    before += part.ownText
   }
   const lines = before.split('\n')
   return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }

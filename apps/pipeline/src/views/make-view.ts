@@ -35,7 +35,11 @@ export async function makeView(
   await warehouse.catalog.ensureSchema(view.schema)
   const existingView = await warehouse.views.find(view.schema, view.name)
   const isOwn = existingView?.managed?.id === view.id
-  const definition = { ...view, takesOver: await isUnsaved(db, existingView), recreate: isOwn && hasSelectAll(view.query) }
+  const definition = {
+    ...view,
+    takesOver: await isUnsaved(db, existingView),
+    recreate: isOwn && hasSelectAll(view.query),
+  }
   try {
     const { reads } = await warehouse.views.define(definition, savingLimits, signal)
     return { reads, unfinished: false }
@@ -63,7 +67,10 @@ async function createEmptyView(
 }
 
 /** Whether a view in the warehouse is not in the service's database, because the service was killed before the commit there. */
-export async function isUnsaved(db: Kysely<DB>, existingView: { managed?: { id: string } } | undefined): Promise<boolean> {
+export async function isUnsaved(
+  db: Kysely<DB>,
+  existingView: { managed?: { id: string } } | undefined,
+): Promise<boolean> {
   const uid = existingView?.managed?.id
   if (!uid) return false
   const known = await db

@@ -64,11 +64,11 @@ export async function refreshView(
   { signal, say }: { signal: AbortSignal; say: (line: string) => void },
 ): Promise<RefreshResult> {
   const view = await readView(db, id)
-  const place = `${view.schema}.${view.name}`
+  const qualifiedName = `${view.schema}.${view.name}`
   const startedAt = new Date()
-  let made: boolean
+  let isRebuilt: boolean
   try {
-    made = await createIfOutdated(db, warehouse, view, { signal, say })
+    isRebuilt = await createIfOutdated(db, warehouse, view, { signal, say })
   } catch (error) {
     const pending = findPendingReason(error)
     // An error in the query is not pending, because no later load can fix it.
@@ -83,14 +83,18 @@ export async function refreshView(
   const older = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
-    return { message: `${place} can be read: ${formatCount(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
+    return {
+      message: `${qualifiedName} can be read: ${formatCount(columns.length, 'column')}.${older}`,
+      rows: 0,
+      bytes: 0,
+    }
   }
-  if (!made) await warehouse.views.refresh(view.schema, view.name, signal)
+  if (!isRebuilt) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const now = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
-  return { message: `Refreshed ${place}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
+  return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
 }
 
 /** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */

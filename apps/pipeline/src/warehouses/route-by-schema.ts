@@ -47,7 +47,8 @@ export function routeBySchema(
   function getByStaged(tables: readonly StagedTable[]): Warehouse {
     const stagedWarehouses = new Set(tables.map((table) => warehouseOfStaged.get(table)))
     const [one] = stagedWarehouses
-    if (stagedWarehouses.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
+    if (stagedWarehouses.size !== 1 || !one)
+      throw new Error('Tables of several warehouses cannot be published together.')
     return one
   }
 
@@ -67,9 +68,9 @@ export function routeBySchema(
     const schemas = query.schemas ?? []
     const previewed = schemas.map((schema) => warehouseOfPreview.get(schema)).find((one) => one !== undefined)
     const known = await schemasByWarehouse([...(await kindsOf()).keys()])
-    const own = (warehouse: Warehouse) =>
+    const schemasIn = (warehouse: Warehouse) =>
       schemas.filter((one) => warehouseOfPreview.get(one) === warehouse || known.get(warehouse)?.includes(one))
-    if (previewed) return [previewed, { ...query, schemas: own(previewed) }]
+    if (previewed) return [previewed, { ...query, schemas: schemasIn(previewed) }]
     const relations = (await Promise.all([...known].map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
     const { reads } = resolveNames(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
@@ -78,10 +79,10 @@ export function routeBySchema(
     const [kind] = placeByKind.keys()
     const only =
       known.size > 0 && schemas.length > 0
-        ? [...known].find(([one]) => own(one).length === schemas.length)?.[0]
+        ? [...known].find(([one]) => schemasIn(one).length === schemas.length)?.[0]
         : undefined
     const warehouse = findByKind(kind) ?? only ?? defaultWarehouse
-    return [warehouse, { ...query, schemas: own(warehouse) }]
+    return [warehouse, { ...query, schemas: schemasIn(warehouse) }]
   }
 
   async function sumAll(count: (warehouse: Warehouse) => Promise<number>): Promise<number> {
@@ -168,8 +169,8 @@ export function routeBySchema(
         const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
         const matchLists = await Promise.all(
           known.map(([{ catalog }, some]) => {
-            const own = places.filter(({ schema }) => some.includes(schema))
-            return catalog.findColumnNames(own, prefix, limit)
+            const ownPlaces = places.filter(({ schema }) => some.includes(schema))
+            return catalog.findColumnNames(ownPlaces, prefix, limit)
           }),
         )
         return combineMatches(matchLists.flat(), limit)
@@ -180,12 +181,12 @@ export function routeBySchema(
     },
     queries: {
       async query(query, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
-        return warehouse.queries.query(own, signal)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
+        return warehouse.queries.query(ownQuery, signal)
       },
       async *queryPages(query, pageRows, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
-        yield* warehouse.queries.queryPages(own, pageRows, signal)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
+        yield* warehouse.queries.queryPages(ownQuery, pageRows, signal)
       },
       async exportRows(source, format, signal) {
         if ('table' in source)
@@ -195,14 +196,14 @@ export function routeBySchema(
       },
       readTable: async (schema, ...rest) => (await getBySchema(schema)).queries.readTable(schema, ...rest),
       async findAmbiguousTable(query, preferred, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
         const first = (query.schemas ?? []).slice(0, preferred)
-        const ownPreferred = (own.schemas ?? []).filter((schema) => first.includes(schema)).length
-        return warehouse.queries.findAmbiguousTable(own, ownPreferred, signal)
+        const ownPreferred = (ownQuery.schemas ?? []).filter((schema) => first.includes(schema)).length
+        return warehouse.queries.findAmbiguousTable(ownQuery, ownPreferred, signal)
       },
       async explain(query, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
-        return warehouse.queries.explain(own, signal)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
+        return warehouse.queries.explain(ownQuery, signal)
       },
     },
     views: {

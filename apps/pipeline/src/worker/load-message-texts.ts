@@ -108,27 +108,27 @@ export function describeChange(
   { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
   { kind, column, from, to, rows }: TableChange,
 ): string {
-  const place = `${schema}.${table}`
+  const qualifiedName = `${schema}.${table}`
   switch (kind) {
     case 'COLUMN_ADDED':
-      return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
+      return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${qualifiedName}.`
     case 'COLUMN_VANISHED':
-      return `Column "${column}" of ${place} is not in the source any more. The column stays, and is empty in this and later loads.`
+      return `Column "${column}" of ${qualifiedName} is not in the source any more. The column stays, and is empty in this and later loads.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of ${place} had values in the last load. Now it is empty in all ${formatRows(rows ?? 0)}: check the source.`
+      return `Column "${column}" of ${qualifiedName} had values in the last load. Now it is empty in all ${formatRows(rows ?? 0)}: check the source.`
     case 'COLUMN_DROPPED':
-      return `Column "${column}" of ${place} was dropped, because neither the source nor the transformation has it.`
+      return `Column "${column}" of ${qualifiedName} was dropped, because neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':
-      return `Column "${column}" of ${place} is ${to} now; it was ${from}.`
+      return `Column "${column}" of ${qualifiedName} is ${to} now; it was ${from}.`
     case 'SHAPE_REPLACED':
-      return `The settings of the source changed, so ${place} has the columns and types of this load.`
+      return `The settings of the source changed, so ${qualifiedName} has the columns and types of this load.`
     case 'ROWS_FELL':
-      return `The source has ${formatRows(Number(to))} for ${place}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
+      return `The source has ${formatRows(Number(to))} for ${qualifiedName}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
     case 'VIEWS_RECREATED':
-      return `Views over the changed columns of ${place} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
+      return `Views over the changed columns of ${qualifiedName} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
     case 'PART_NOT_READ':
       return to ?? ''
     case 'TYPE_WIDENED':
-      return `Column "${column}" of ${place} changed from ${from} to ${to}.`
+      return `Column "${column}" of ${qualifiedName} changed from ${from} to ${to}.`
   }
 }

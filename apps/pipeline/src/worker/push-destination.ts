@@ -15,19 +15,20 @@ const pageRows = 2_000
 async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, reportProgress, sendHeartbeat } = attempt
   const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
-  const place = `${schema}.${view}`
+  const qualifiedName = `${schema}.${view}`
   const dry = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${qualifiedName} to ${target.url}.${dry}`)
   const warehouse = await parts.warehouses.open(claim.client)
   const builtView = await warehouse.views.find(schema, view)
   if (!builtView)
     throw new DestinationProblem(
       'VIEW_MISSING',
-      pending ?? `The view ${place} does not exist in the warehouse. Run the view, then run this destination again.`,
+      pending ??
+        `The view ${qualifiedName} does not exist in the warehouse. Run the view, then run this destination again.`,
     )
 
   if (!builtView.populated)
-    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} has no rows yet. Run the view first.`)
+    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${qualifiedName} has no rows yet. Run the view first.`)
 
   await using rejected = await openRejectedRows(parts.db, claim)
   const meter = openMeter()
@@ -48,10 +49,10 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   await sendHeartbeat()
   const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
   if (pushed.rejected > 0 && taken === 0)
-    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(place, pushed, options))
+    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(qualifiedName, pushed, options))
   return {
     state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
-    message: describePush(place, pushed, options),
+    message: describePush(qualifiedName, pushed, options),
     rowsWritten: options.dryRun ? 0 : taken,
     bytesWritten: pushed.bytes,
     rowsRejected: pushed.rejected,

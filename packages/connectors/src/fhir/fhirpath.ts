@@ -213,24 +213,24 @@ const toNumber = (value: unknown): unknown =>
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const toTexts = (values: readonly unknown[]): string[] => values.map(formatValue)
-const evaluateText = (given: CollectionFunction | undefined, focus: unknown[]): string =>
-  formatValue(given?.(focus)[0] ?? '')
+const evaluateText = (argument: CollectionFunction | undefined, focus: unknown[]): string =>
+  formatValue(argument?.(focus)[0] ?? '')
 
-const filterMatching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
-  given ? focus.filter((item) => isTrue(given([item]))) : [...focus]
+const filterMatching = (focus: readonly unknown[], argument: CollectionFunction | undefined): unknown[] =>
+  argument ? focus.filter((item) => isTrue(argument([item]))) : [...focus]
 
 type TextFunction = (text: string, argument: string) => unknown
 const createTextFunction =
   (made: TextFunction) =>
-  (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
-    toTexts(focus).map((text) => made(text, evaluateText(given, focus)))
+  (focus: unknown[], [argument]: CollectionFunction[]): unknown[] =>
+    toTexts(focus).map((text) => made(text, evaluateText(argument, focus)))
 
 /** FHIRPath functions by name. Each takes a collection and its arguments, and returns a collection. */
-const functionsByName: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
-  where: (focus, [given]) => filterMatching(focus, given),
-  select: (focus, [given]) => (given ? focus.flatMap((item) => given([item])) : []),
-  exists: (focus, [given]) => [filterMatching(focus, given).length > 0],
-  all: (focus, [given]) => [filterMatching(focus, given).length === focus.length],
+const functionsByName: Readonly<Record<string, (focus: unknown[], argument: CollectionFunction[]) => unknown[]>> = {
+  where: (focus, [argument]) => filterMatching(focus, argument),
+  select: (focus, [argument]) => (argument ? focus.flatMap((item) => argument([item])) : []),
+  exists: (focus, [argument]) => [filterMatching(focus, argument).length > 0],
+  all: (focus, [argument]) => [filterMatching(focus, argument).length === focus.length],
   empty: (focus) => [focus.length === 0],
   hasValue: (focus) => [focus.length > 0],
   not: (focus) => (focus.length === 0 ? [] : [focus[0] === false]),
@@ -238,15 +238,16 @@ const functionsByName: Readonly<Record<string, (focus: unknown[], given: Collect
   first: (focus) => focus.slice(0, 1),
   last: (focus) => focus.slice(-1),
   tail: (focus) => focus.slice(1),
-  skip: (focus, [given]) => focus.slice(Number(evaluateText(given, focus))),
-  take: (focus, [given]) => focus.slice(0, Number(evaluateText(given, focus))),
+  skip: (focus, [argument]) => focus.slice(Number(evaluateText(argument, focus))),
+  take: (focus, [argument]) => focus.slice(0, Number(evaluateText(argument, focus))),
   distinct: (focus) => [...new Set(focus)],
-  join: (focus, [given]) => (focus.length === 0 ? [] : [toTexts(focus).join(evaluateText(given, focus))]),
-  iif: (focus, [given, then, otherwise]): unknown[] => (isTrue(given?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
-  extension: (focus, [given]) =>
+  join: (focus, [argument]) => (focus.length === 0 ? [] : [toTexts(focus).join(evaluateText(argument, focus))]),
+  iif: (focus, [argument, then, otherwise]): unknown[] =>
+    (isTrue(argument?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
+  extension: (focus, [argument]) =>
     focus.flatMap((item) => {
       const { extension = [] } = (item ?? {}) as { extension?: { url?: unknown }[] }
-      return extension.filter(({ url }) => url === evaluateText(given, focus))
+      return extension.filter(({ url }) => url === evaluateText(argument, focus))
     }),
   getResourceKey: (focus) => focus.flatMap((item) => (item as { id?: unknown } | null)?.id ?? []),
   toString: (focus: unknown[]) => toTexts(focus),

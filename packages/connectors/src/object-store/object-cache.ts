@@ -99,15 +99,15 @@ export async function* prefetchInOrder<T extends Disposable>(
     for (let index = 0; index < weights.length; index++) {
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
-        const made = make(next, both)
+        const pending = make(next, both)
         // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
-        made.catch(() => {})
-        ahead.push(made)
+        pending.catch(() => {})
+        ahead.push(pending)
         next += 1
       }
-      const made = await ahead.shift()!
+      const result = await ahead.shift()!
       weight -= weights[index]!
-      yield made
+      yield result
     }
   } finally {
     left.abort()

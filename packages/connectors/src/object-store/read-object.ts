@@ -179,15 +179,15 @@ async function downloadPart(
         await bytes.cancel()
         throw new ContentEncoded()
       }
-      let place = bytes.from
+      let filePosition = bytes.from
       for await (const chunk of bytes.chunks) {
         // A store that does not support ranges returns the whole object.
-        const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
-        place += chunk.length
+        const piece = chunk.subarray(Math.max(0, at - filePosition), Math.max(0, to - filePosition))
+        filePosition += chunk.length
         if (piece.length > 0) await writeCompletely(fd, piece, at)
         at += piece.length
         onBytes(piece.length)
-        if (place > to) break
+        if (filePosition > to) break
       }
       if (at < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
@@ -216,12 +216,12 @@ async function downloadDecompressed(
     const before = at
     try {
       const { chunks } = await store.open(object, 0, object.size, signal)
-      let place = 0
+      let filePosition = 0
       for await (const chunk of chunks) {
-        const piece = chunk.subarray(Math.max(0, at - place))
-        place += chunk.length
+        const piece = chunk.subarray(Math.max(0, at - filePosition))
+        filePosition += chunk.length
         if (piece.length === 0) continue
-        if (place > maxBytes) throw createObjectTooLargeProblem(object, limits)
+        if (filePosition > maxBytes) throw createObjectTooLargeProblem(object, limits)
         await writeCompletely(fd, piece, at)
         at += piece.length
         onProgress(Math.min(to, at))

@@ -55,11 +55,13 @@ export async function* readObjectsAsOneTable(
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
-    const tableShape = await readTableShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
-      if (!isEmptyListProblem(error)) throw error
-      emptyListProblem ??= error
-      return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
-    })
+    const tableShape = await readTableShape(reading, local, () => report.progress({}), signal).catch(
+      (error: unknown) => {
+        if (!isEmptyListProblem(error)) throw error
+        emptyListProblem ??= error
+        return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
+      },
+    )
     shapes.set(local.object.key, tableShape.columns)
     if (tableShape.unread !== undefined) unread.push(tableShape.unread)
     return tableShape.columns

@@ -76,12 +76,12 @@ export class TupleLayout {
 
 function createPieces(places: readonly FieldSource[]): TuplePiece[] {
   const pieces: TuplePiece[] = []
-  for (const place of places) {
+  for (const fieldSource of places) {
     const last = pieces.at(-1)
-    if (place === 'ROW_NUMBER') pieces.push({ number: true })
-    else if (typeof place !== 'number') pieces.push({ bytes: encodeField(place) })
-    else if (last && 'to' in last && last.to === place) last.to = place + 1
-    else pieces.push({ from: place, to: place + 1 })
+    if (fieldSource === 'ROW_NUMBER') pieces.push({ number: true })
+    else if (typeof fieldSource !== 'number') pieces.push({ bytes: encodeField(fieldSource) })
+    else if (last && 'to' in last && last.to === fieldSource) last.to = fieldSource + 1
+    else pieces.push({ from: fieldSource, to: fieldSource + 1 })
   }
   return pieces
 }

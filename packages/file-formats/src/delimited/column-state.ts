@@ -77,14 +77,14 @@ function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
   return bytes.subarray(at, at + run.COLUMN_BYTES.value)
 }
 
-/** Resets the observations of all columns. Columns with a `given` type are checked against it; the others are observed. */
+/** Resets the observations of all columns. Columns with a `declaredTypes` type are checked against it; the others are observed. */
 function resetColumns(
   wasm: WasmScanner,
-  given: readonly (ColumnType | undefined)[],
+  declaredTypes: readonly (ColumnType | undefined)[],
   dayFirstOf: readonly (boolean | undefined)[] = [],
 ): void {
-  wasm.run.forgetColumns(given.length)
-  for (const [column, type] of given.entries()) {
+  wasm.run.forgetColumns(declaredTypes.length)
+  for (const [column, type] of declaredTypes.entries()) {
     const state = columnStateOf(wasm, column)
     state[4] = inferred & ~otherOrder(dayFirstOf[column])
     state[6] = PROVEN
@@ -213,8 +213,8 @@ export function closeColumn(wasm: WasmScanner, column: number): () => void {
 /** Returns the types that the options give, one entry for each column. */
 export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
   return columns.map((options) => {
-    const given = options && givenType(options)
-    return given && !options.declared ? { ...given, evidence: 'REQUESTED' } : given
+    const declaredTypes = options && givenType(options)
+    return declaredTypes && !options.declared ? { ...declaredTypes, evidence: 'REQUESTED' } : declaredTypes
   })
 }
 
@@ -227,11 +227,11 @@ function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): C
 /** Configures the scanner for a dialect and resets its columns to the given types. `chunkBytes` limits the size of a chunk. */
 export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
   const { run } = wasm
-  const given = givenTypes(dialect)
+  const declaredTypes = givenTypes(dialect)
   run.setDecimal(dialect.decimal)
   setNullSpellings(wasm, dialect.nulls)
-  resetColumns(wasm, given, dialect.dayFirst)
-  run.setUse(dialect.labels.length, chunkBytes, given.some((type) => type !== undefined) ? 1 : 0)
+  resetColumns(wasm, declaredTypes, dialect.dayFirst)
+  run.setUse(dialect.labels.length, chunkBytes, declaredTypes.some((type) => type !== undefined) ? 1 : 0)
 }
 
 function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[]): void {

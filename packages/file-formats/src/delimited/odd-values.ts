@@ -59,9 +59,9 @@ export function findOddValues(
   columns: readonly ColumnType[],
   maxBytes = defaultMaxBytes,
 ): OddValue[] {
-  const given = givenTypes(dialect)
+  const declaredTypes = givenTypes(dialect)
   let watched = columns.flatMap(({ dataType, evidence }, column) =>
-    dataType === 'TEXT' && !evidence && !given[column] ? [watchColumn(wasm, column)] : [],
+    dataType === 'TEXT' && !evidence && !declaredTypes[column] ? [watchColumn(wasm, column)] : [],
   )
   if (watched.length === 0) return []
   configureScanner(wasm, dialect, limits.chunkBytes)

@@ -128,8 +128,8 @@ class SampleEncoder {
   constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
     this.#wasm = wasm
     configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
-    const given = givenTypes(dialect)
-    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, given[index] === undefined)
+    const declaredTypes = givenTypes(dialect)
+    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, declaredTypes[index] === undefined)
   }
 
   /** Encodes the current record, which has no fault. */

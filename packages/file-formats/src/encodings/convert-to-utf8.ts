@@ -145,11 +145,11 @@ class Utf16Decoder implements TextDecoderPort {
   }
 
   end(): Buffer {
-    const held = this.#held
+    const heldBytes = this.#held
     this.#held = 0
     let at = 0
-    if (held >= 2) at = this.#convert(this.#units.subarray(0, 2))
-    if (held % 2 === 1) this.#out[at++] = invalidByte
+    if (heldBytes >= 2) at = this.#convert(this.#units.subarray(0, 2))
+    if (heldBytes % 2 === 1) this.#out[at++] = invalidByte
     return this.#out.subarray(0, at)
   }
 

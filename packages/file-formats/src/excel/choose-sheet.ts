@@ -27,8 +27,8 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
         : number !== undefined
           ? ` has no sheet number ${number}; it`
           : ''
-    const there = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
-    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${there}.`)
+    const existing = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
+    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${existing}.`)
   }
   if (sheet.hasRows) return sheet
   const others = sheets.filter(({ hasRows }) => hasRows)

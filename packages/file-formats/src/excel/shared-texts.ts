@@ -63,9 +63,9 @@ export class SharedTexts {
   /** Returns false if the text does not exist. */
   find(index: number): boolean {
     if (!(index >= 0 && index < this.count)) return false
-    const place = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
-    this.page = this.#pageOf(Math.floor(place / pageBytes))
-    this.from = (place % pageBytes) + textAlignment
+    const offset = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
+    this.page = this.#pageOf(Math.floor(offset / pageBytes))
+    this.from = (offset % pageBytes) + textAlignment
     this.to = this.from + this.page.readUInt32LE(this.from - textAlignment)
     return true
   }
@@ -81,8 +81,8 @@ export class SharedTexts {
 
   #pageOf(number: number): Buffer {
     if (number === this.#lastNumber) return this.#last
-    const held = this.#pages.get(number)
-    if (held) return held
+    const cachedPage = this.#pages.get(number)
+    if (cachedPage) return cachedPage
     const page = Buffer.allocUnsafeSlow(pageBytes)
     readSync(this.#file!, page, 0, pageBytes, number * pageBytes)
     this.#pages.set(number, page)

@@ -61,9 +61,9 @@ export class SheetReader implements XmlHandler {
   }
 
   #openRow(xml: XmlScanner): void {
-    const given = Number(xml.attribute('r') ?? this.#rowNumber + 1)
-    if (!(given > this.#rowNumber)) throw new BadXml('its rows are not in order')
-    this.#rowNumber = given
+    const rowNumber = Number(xml.attribute('r') ?? this.#rowNumber + 1)
+    if (!(rowNumber > this.#rowNumber)) throw new BadXml('its rows are not in order')
+    this.#rowNumber = rowNumber
     this.#column = -1
     this.#row.begin()
   }

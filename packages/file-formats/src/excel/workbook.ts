@@ -64,15 +64,16 @@ async function readRelations(archive: ZipArchive, part: string): Promise<Map<str
 }
 
 async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMeaning[]> {
-  const own = new Map<number, NumberMeaning>()
+  const customFormats = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
   let inCells = false
   const reader: XmlReader = (xml) => {
-    if (xml.is('numFmt')) own.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
+    if (xml.is('numFmt'))
+      customFormats.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
     else if (xml.is('cellXfs')) inCells = true
     else if (inCells && xml.is('xf')) {
       const id = Number(xml.attribute('numFmtId') ?? 0)
-      meanings.push(own.get(id) ?? builtInMeaning(id))
+      meanings.push(customFormats.get(id) ?? builtInMeaning(id))
     }
   }
   await readPart(archive, part, reader, (xml) => {

@@ -137,9 +137,9 @@ export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes:
   let line = 1
   let looked = 0
   do {
-    const held = window.bytes.subarray(0, window.end)
+    const pendingBytes = window.bytes.subarray(0, window.end)
     for (;;) {
-      const end = held.indexOf(LF, Math.max(looked, window.from))
+      const end = pendingBytes.indexOf(LF, Math.max(looked, window.from))
       if (end < 0) break
       takeLine(window, pass, window.from, end, line++, recordBytes)
       window.from = end + 1

@@ -147,22 +147,23 @@ function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValu
   let size = 0
   for (let i = 0; i < count; i++) {
     const shared = prefixes.values[i]!
-    const own = suffixes.values[i]!
-    if (shared < 0 || own < 0 || shared > (i === 0 ? 0 : lengths[i - 1]!)) throw new RangeError('a prefix without end')
+    const suffixLength = suffixes.values[i]!
+    if (shared < 0 || suffixLength < 0 || shared > (i === 0 ? 0 : lengths[i - 1]!))
+      throw new RangeError('a prefix without end')
     starts[i] = size
-    lengths[i] = shared + own
-    size += shared + own
+    lengths[i] = shared + suffixLength
+    size += shared + suffixLength
     if (size > longest) throw new RangeError(`values grow beyond ${longest} bytes`)
   }
   const bytes = new Uint8Array(size)
   let from = prefixes.end + suffixes.end
   for (let i = 0; i < count; i++) {
     const shared = prefixes.values[i]!
-    const own = suffixes.values[i]!
-    if (from + own > body.length) throw new RangeError('a value ends outside its page')
+    const suffixLength = suffixes.values[i]!
+    if (from + suffixLength > body.length) throw new RangeError('a value ends outside its page')
     if (shared > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + shared)
-    bytes.set(body.subarray(from, from + own), starts[i]! + shared)
-    from += own
+    bytes.set(body.subarray(from, from + suffixLength), starts[i]! + shared)
+    from += suffixLength
   }
   return { count, bytes, starts, lengths }
 }

@@ -61,8 +61,8 @@ export function createFillFunction(type: LeafType, dataType: DataType): FillFunc
 function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillFixed<V>): FillFunction {
   return (values, places, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
-      const place = places[row]!
-      if (place >= 0) fillValue(values as FixedValues, place * width, vector as V, row, notes)
+      const offset = places[row]!
+      if (offset >= 0) fillValue(values as FixedValues, offset * width, vector as V, row, notes)
     }
   }
 }
@@ -171,10 +171,10 @@ function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFu
     const { bytes } = values
     const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
-      const place = places[row]!
-      if (place < 0) continue
-      const start = varying ? varying.starts[place]! : place * width
-      const end = start + (varying ? varying.lengths[place]! : width)
+      const offset = places[row]!
+      if (offset < 0) continue
+      const start = varying ? varying.starts[offset]! : offset * width
+      const end = start + (varying ? varying.lengths[offset]! : width)
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
       let first = start
       while (end - first > 8 && bytes[first] === (sign & 0xff)) first++
@@ -201,10 +201,10 @@ const fillBytes: FillFunction = (values, places, count, vector, notes) => {
   const into = vector as BytesVector
   into.data = bytes
   for (let row = 0; row < count; row++) {
-    const place = places[row]!
-    if (place < 0) continue
-    into.starts[row] = starts[place]!
-    into.lengths[row] = lengths[place]!
+    const offset = places[row]!
+    if (offset < 0) continue
+    into.starts[row] = starts[offset]!
+    into.lengths[row] = lengths[offset]!
   }
   if (!faults) return
   for (let row = 0; row < count; row++) {
@@ -246,7 +246,7 @@ function toAbsoluteBigint(value: number | bigint): bigint {
 
 const nanosecondsOfDay = 86_400_000_000_000n
 
-type RenderOne = (values: DecodedValues, place: number, row: number, notes: ConversionNotes) => string
+type RenderOne = (values: DecodedValues, offset: number, row: number, notes: ConversionNotes) => string
 
 /** Returns the function that formats values that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
@@ -269,22 +269,22 @@ function createTextFill(type: LeafType): FillFunction {
 
 /** Returns the function that formats one value as text, for types that are stored as text. */
 function renderOne({ physical, width, reading }: LeafType): RenderOne {
-  const hexOf = (values: DecodedValues, place: number) => {
-    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[place]! : place * width
-    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[place]! : width
+  const hexOf = (values: DecodedValues, offset: number) => {
+    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[offset]! : offset * width
+    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[offset]! : width
     return Buffer.from(values.bytes.buffer, values.bytes.byteOffset + start, length).toString('hex')
   }
   switch (reading.as) {
     case 'hex':
-      return (values, place) => reading.prefix + hexOf(values, place)
+      return (values, offset) => reading.prefix + hexOf(values, offset)
     case 'uuid':
-      return (values, place) => hexOf(values, place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      return (values, offset) => hexOf(values, offset).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     case 'interval':
-      return (values, place) => formatInterval((values as FixedValues).view, place * 12)
+      return (values, offset) => formatInterval((values as FixedValues).view, offset * 12)
     case 'time':
-      return (values, place, row, notes) => {
+      return (values, offset, row, notes) => {
         const { view } = values as FixedValues
-        const units = reading.wide ? view.getBigInt64(place * 8, true) : BigInt(view.getInt32(place * 4, true))
+        const units = reading.wide ? view.getBigInt64(offset * 8, true) : BigInt(view.getInt32(offset * 4, true))
         const all = units * BigInt(reading.nanoseconds)
         if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
         notes.fault(row, 'is not a time of day')

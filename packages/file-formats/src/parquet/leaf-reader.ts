@@ -129,9 +129,9 @@ export class LeafReader implements ConversionNotes {
       page.definitions.read(this.definitions, count)
       present = 0
       for (let i = 0; i < count; i++) {
-        const there = this.definitions[i] === maxDefinition
-        nulls[i] = there ? 0 : 1
-        if (there) present++
+        const hasValue = this.definitions[i] === maxDefinition
+        nulls[i] = hasValue ? 0 : 1
+        if (hasValue) present++
       }
     } else nulls.fill(0, 0, count)
     if (present > 0 && !this.#values) throw new RangeError('values are missing')

@@ -145,9 +145,9 @@ export class PageReader {
     const before = forRepetitions + assertCount(info.definition_levels_byte_length)
     if (before > compressed.length) throw new RangeError('levels end outside their page')
     // The memory of `compressed` will be reused.
-    const own = Uint8Array.prototype.slice.call(compressed, 0, before)
+    const levelBytes = Uint8Array.prototype.slice.call(compressed, 0, before)
     const levels = (largest: number, from: number, to: number) =>
-      largest === 0 ? undefined : new HybridReader(own, from, to, bitWidth(largest))
+      largest === 0 ? undefined : new HybridReader(levelBytes, from, to, bitWidth(largest))
     const rest = compressed.subarray(before)
     const whole = header.uncompressed_page_size - before
     // Some writers mark an empty page as compressed.

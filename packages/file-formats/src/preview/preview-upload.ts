@@ -35,10 +35,12 @@ export async function previewUpload(
   const [first] = rejected
   const tooMany = isComplete ? tooManyRejected(sample.rows - sample.rejected, { count, ...firstOf(first) }) : undefined
   const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
-  const given = options.columns ?? []
+  const declaredColumns = options.columns ?? []
   const typesKnown = hasSeenAllRows && opened.complete
   const names = toUniqueIdentifiers(
-    columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
+    columns.map(
+      ({ label }, index) => declaredColumns.find((one) => one.index === index || one.label === label)?.name ?? label,
+    ),
   )
   return {
     columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {

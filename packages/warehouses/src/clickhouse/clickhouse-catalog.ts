@@ -55,13 +55,13 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
     findStagingTable: async (schema, table) =>
       run(checkedPlace(schema, table), () => findStagingTable(access, schema, table)),
     async dropTable(schema, table) {
-      const place = checkedPlace(schema, table)
-      await run(place, async () => {
+      const qualifiedName = checkedPlace(schema, table)
+      await run(qualifiedName, async () => {
         const database = databaseOf({ key, schema })
         const shape = await readShape(service, database, table)
         if (!shape) return
-        assertTableOwned(shape, place)
-        await assertUnread(access, { schema, name: table }, place)
+        assertTableOwned(shape, qualifiedName)
+        await assertUnread(access, { schema, name: table }, qualifiedName)
         await executeStatement(service, `drop table if exists ${qualifyName(database, table)}`)
         await dropKept(access, (mark) => mark.schema === schema && mark.table === table)
       })

@@ -80,11 +80,11 @@ export async function prepareQuery(
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   assertNoNulCharacter(text)
   const existing = await listSchemas(access)
-  const there = await listRelations(access, [...new Set([...schemas, ...existing])])
+  const relations = await listRelations(access, [...new Set([...schemas, ...existing])])
   const parameters: Record<string, string | null> = {}
   const around = {
     schemas,
-    relations: there,
+    relations: relations,
     whole,
     address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
@@ -235,11 +235,11 @@ async function exportRows(
           throw toProblem(await sent.explain(error))
         }
       }
-      const held = resources.move()
+      const openResources = resources.move()
       return {
         columns: result.columns,
         ...writeRowText(batches(), result.columns, rowFormat),
-        [Symbol.asyncDispose]: () => held.disposeAsync(),
+        [Symbol.asyncDispose]: () => openResources.disposeAsync(),
       }
     } catch (error) {
       throw await sent.explain(error)
@@ -275,8 +275,8 @@ async function ambiguousTable(
 ): Promise<AmbiguousTable | undefined> {
   const { bare } = await prepareQuery(access, userQuery)
   const schemas = userQuery.schemas ?? []
-  const there = await listRelations(access, schemas)
-  return findAmbiguousTable(bare, there, schemas, preferred)
+  const relations = await listRelations(access, schemas)
+  return findAmbiguousTable(bare, relations, schemas, preferred)
 }
 
 /** Returns the type of a query parameter: a numeric type for a number, so that the server compares it as a number; otherwise text. */
@@ -308,10 +308,10 @@ async function readTable(
 ): Promise<QueryRows> {
   checkSchemaName(schema)
   checkTableName(table)
-  const place = quotePlace(schema, table)
+  const qualifiedName = quotePlace(schema, table)
   try {
     const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
     const rows = clampLimit(page.limit, maxQueryRows, 0)
     const list = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
     const of = qualifyName(shape.database, table)
@@ -322,7 +322,7 @@ async function readTable(
     return { columns, rows: taken.rows, truncated: taken.truncated }
   } catch (error) {
     signal?.throwIfAborted()
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
 }
 

@@ -223,10 +223,10 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
  * Returns the statement that creates a table. Rows are in the order of the primary key, or in insertion order without a key. The
  * server acknowledges rows only after it has written them to disk.
  */
-export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
+export function createTable(qualifiedName: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
-  return `create table ${place} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
+  return `create table ${qualifiedName} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
     settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(mark))}`
 }
 

@@ -55,12 +55,12 @@ async function readTableSource(
 ): Promise<RowSource> {
   checkSchemaName(schema)
   checkTableName(name)
-  const place = qualifyName(schema, name)
+  const qualifiedName = qualifyName(schema, name)
   const shape = await readShape(client, schema, name)
-  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
   const columns = shape.columns.map(describeColumn)
   const list = columns.map((column, index) => `${escapeIdentifier(column.name)} as c${index + 1}`).join(', ')
-  return { from: `(select ${list} from ${place}) as r`, columns }
+  return { from: `(select ${list} from ${qualifiedName}) as r`, columns }
 }
 
 /**

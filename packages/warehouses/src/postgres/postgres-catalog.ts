@@ -26,17 +26,17 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
     async ensureSchema(schema) {
       checkSchemaName(schema)
       await ensureSchema(pools.statements, schema, access.read.user).catch((error: unknown) => {
-        throw warehouseProblem(error, { place: escapeIdentifier(schema) })
+        throw warehouseProblem(error, { qualifiedName: escapeIdentifier(schema) })
       })
     },
     async dropSchema(schema) {
       checkSchemaName(schema)
-      const place = escapeIdentifier(schema)
-      await run(place, async (client) => {
-        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${place}`)
+      const qualifiedName = escapeIdentifier(schema)
+      await run(qualifiedName, async (client) => {
+        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${qualifiedName}`)
         await dropKeptIn(client, retention, schema)
         await client.query('commit')
-      }).catch(explainDependents(place, 'SCHEMA_NOT_EMPTY'))
+      }).catch(explainDependents(qualifiedName, 'SCHEMA_NOT_EMPTY'))
     },
     listRelations: (schemas) => run('the warehouse', (client) => listRelations(client, schemas)),
     async findTable(schema, table) {
@@ -52,15 +52,15 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
     async dropTable(schema, table) {
       checkSchemaName(schema)
       checkTableName(table)
-      const place = qualifyName(schema, table)
-      await run(place, async (client) => {
+      const qualifiedName = qualifyName(schema, table)
+      await run(qualifiedName, async (client) => {
         await client.query(`begin; ${dropTimeouts}`)
         const shape = await readShape(client, schema, table)
-        if (shape && !shape.owned) throw tableNotOwned({ place })
-        await client.query(`drop table if exists ${place}`)
+        if (shape && !shape.owned) throw tableNotOwned({ qualifiedName })
+        await client.query(`drop table if exists ${qualifiedName}`)
         await dropKeptOf(client, retention, [{ schema, table }])
         await client.query('commit')
-      }).catch(explainDependents(place, 'VIEWS_DEPEND'))
+      }).catch(explainDependents(qualifiedName, 'VIEWS_DEPEND'))
     },
   }
 }

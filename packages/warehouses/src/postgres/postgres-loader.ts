@@ -60,8 +60,8 @@ async function findDurablePublication(client: ClientBase, run: string): Promise<
 }
 
 function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {
-  const own = tables.filter((table) => table instanceof PostgresStagedTable)
-  if (own.length < tables.length)
+  const stagedTables = tables.filter((table) => table instanceof PostgresStagedTable)
+  if (stagedTables.length < tables.length)
     throw new Error('A table that was staged in another warehouse cannot be published in this one.')
-  return own
+  return stagedTables
 }

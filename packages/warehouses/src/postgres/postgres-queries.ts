@@ -125,7 +125,7 @@ async function readTable(
   signal?.throwIfAborted()
   checkSchemaName(schema)
   checkTableName(table)
-  const place = qualifyName(schema, table)
+  const qualifiedName = qualifyName(schema, table)
   const client = readClient(access)
   let stopped: unknown
   const stop = (reason: unknown) => {
@@ -134,7 +134,7 @@ async function readTable(
   }
   const abort = () => stop(signal!.reason)
   signal?.addEventListener('abort', abort, { once: true })
-  const deadline = setTimeout(() => stop(readTooSlow(place, seconds)), (seconds + serverGraceSeconds) * 1_000)
+  const deadline = setTimeout(() => stop(readTooSlow(qualifiedName, seconds)), (seconds + serverGraceSeconds) * 1_000)
   let watch: Disposable | undefined
   try {
     await client.connect()
@@ -144,17 +144,17 @@ async function readTable(
        set local statement_timeout = '${seconds}s'; set local synchronize_seqscans = off`,
     )
     const shape = await readShape(client, schema, table)
-    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
     const columns = shape.columns.map(describeColumn)
     const list = columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     const limit = clampLimit(page.limit, maxQueryRows, 0)
-    const declare = `declare page no scroll cursor for select ${list} from ${place} limit $1 offset $2`
+    const declare = `declare page no scroll cursor for select ${list} from ${qualifiedName} limit $1 offset $2`
     await executeOne(client, declare, [String(limit), String(Math.max(0, page.offset))])
     const { rows, truncated } = await fetchRows(client, limit, defaultQueryBytes)
     if (truncated && rows.length === 0) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: toCells(rows, columns), truncated }
   } catch (error) {
-    throw stopped ?? warehouseProblem(error, { place })
+    throw stopped ?? warehouseProblem(error, { qualifiedName })
   } finally {
     watch?.[Symbol.dispose]()
     clearTimeout(deadline)
@@ -164,5 +164,5 @@ async function readTable(
   }
 }
 
-const readTooSlow = (place: string, seconds: number) =>
-  new WarehouseProblem('QUERY_TIMEOUT', `Reading ${place} took longer than ${seconds} seconds and was stopped.`)
+const readTooSlow = (qualifiedName: string, seconds: number) =>
+  new WarehouseProblem('QUERY_TIMEOUT', `Reading ${qualifiedName} took longer than ${seconds} seconds and was stopped.`)

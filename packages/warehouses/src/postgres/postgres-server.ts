@@ -22,8 +22,8 @@ export interface PostgresServer {
   readonly retention: RetentionPolicy
   readonly waitMs: number
   readonly viewBytes: number
-  /** Runs short statements of role `load`. `place` is the subject of the sentence if the server reports an error. */
-  run<T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T>
+  /** Runs short statements of role `load`. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  run<T>(qualifiedName: string, work: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
 /** Two hours, which is longer than the time limit of any reader. */
@@ -51,9 +51,9 @@ export function postgresServer(
     retention,
     waitMs,
     viewBytes,
-    run: async (place, work) =>
+    run: async (qualifiedName, work) =>
       withClient(pools.statements, undefined, work).catch((error: unknown) => {
-        throw warehouseProblem(error, { place })
+        throw warehouseProblem(error, { qualifiedName })
       }),
   }
 }

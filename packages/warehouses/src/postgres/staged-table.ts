@@ -45,7 +45,7 @@ export class PostgresStagedTable implements StagedTable {
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
   /** Facts about the values of each column, set after all rows are written. */
-  held: ColumnFacts[] | undefined
+  heldColumns: ColumnFacts[] | undefined
   /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
@@ -89,7 +89,7 @@ export class PostgresStagedTable implements StagedTable {
     await this.#dropIgnored(signal)
     const fed = new Set(this.fed)
     this.profile = content.profile?.().filter(({ column }) => fed.has(column))
-    this.held = content.facts?.() ?? []
+    this.heldColumns = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = { ...written, sourceRows: written.rows }
     return { rows: written.rows, bytes: written.bytes }
@@ -199,5 +199,5 @@ export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
 }
 
 function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {
-  return { place: qualifyName(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
+  return { qualifiedName: qualifyName(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
 }

@@ -135,5 +135,5 @@ export function csvRows(
     }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
-  return convertCopyTuples(tuples, writers, { place: quotedPlace, counted })
+  return convertCopyTuples(tuples, writers, { qualifiedName: quotedPlace, counted })
 }

@@ -24,8 +24,8 @@ export interface StagingBucket {
   list(prefix: string): Promise<string[]>
 }
 
-export function bucketOf(place: StagingLocation): StagingBucket {
-  const ask = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(place, operation, signal)
+export function bucketOf(location: StagingLocation): StagingBucket {
+  const ask = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(location, operation, signal)
   return {
     put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
     remove: async (key) => void (await ask({ method: 'DELETE', key })),
@@ -53,19 +53,19 @@ function addressOf({ bucket, region, endpoint }: StagingLocation, { key = '', qu
 }
 
 async function requestWithRetry(
-  place: StagingLocation,
+  location: StagingLocation,
   operation: BucketRequest,
   signal?: AbortSignal,
 ): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted()
-    const answer = await requestOnce(place, operation, signal).catch((error: unknown) => {
+    const answer = await requestOnce(location, operation, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
       return error instanceof Error ? error : new Error(String(error))
     })
     if (typeof answer === 'string') return answer
     const passing = answer instanceof Error || answer.status >= 500 || answer.status === 429
-    if (!passing || tries >= retryPolicy.length) throw bucketProblem(place, answer)
+    if (!passing || tries >= retryPolicy.length) throw bucketProblem(location, answer)
     await sleep(retryPolicy[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
   }
 }
@@ -76,12 +76,12 @@ interface BucketRefusal {
 }
 
 async function requestOnce(
-  place: StagingLocation,
+  location: StagingLocation,
   operation: BucketRequest,
   signal?: AbortSignal,
 ): Promise<string | BucketRefusal> {
   const { method, body } = operation
-  const url = addressOf(place, operation)
+  const url = addressOf(location, operation)
   const digest = createHash('sha256')
     .update(body ?? '')
     .digest('hex')
@@ -89,10 +89,10 @@ async function requestOnce(
     method,
     url: url.href,
     headers: { 'x-amz-content-sha256': digest },
-    accessKeyId: place.accessKey,
-    secretAccessKey: place.secretKey,
+    accessKeyId: location.accessKey,
+    secretAccessKey: location.secretKey,
     service: 's3',
-    region: place.region,
+    region: location.region,
   })
   const late = AbortSignal.timeout(uploadTimeoutMs)
   const response = await fetch(url, {

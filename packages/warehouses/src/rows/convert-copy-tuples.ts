@@ -21,40 +21,40 @@ const valueOverheadBytes = 64
 
 /**
  * Converts tuples in PostgreSQL's binary COPY format to the row format of another server. It copies and reverses bytes without
- * an object for each row, and yields chunks of complete rows. `place` is the table's name in messages. The byte `between`
+ * an object for each row, and yields chunks of complete rows. `qualifiedName` is the table's name in messages. The byte `between`
  * separates the rows of a chunk. Throws `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot store.
  */
 export async function* convertCopyTuples(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly ColumnWriter[],
-  { place, counted, between }: { place: string; counted: StreamCounts; between?: number },
+  { qualifiedName, counted, between }: { qualifiedName: string; counted: StreamCounts; between?: number },
 ): AsyncGenerator<Buffer> {
   const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
   for await (const { bytes, release } of chunks) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let at = 0
     while (at < bytes.length) {
-      if (view.getInt16(at) !== columns.length) throw malformedTupleProblem(place)
+      if (view.getInt16(at) !== columns.length) throw malformedTupleProblem(qualifiedName)
       at += 2
       if (between !== undefined && out.at > 0) out.bytes[out.at++] = between
       for (let index = 0; index < columns.length; index++) {
         const column = columns[index]!
-        if (at + 4 > bytes.length) throw malformedTupleProblem(place)
+        if (at + 4 > bytes.length) throw malformedTupleProblem(qualifiedName)
         const length = view.getInt32(at)
         at += 4
         ensureRoom(out, valueOverheadBytes)
         if (length < 0) {
-          if (!column.none) throw nullKey(place, column)
+          if (!column.none) throw nullKey(qualifiedName, column)
           column.none(out)
           continue
         }
-        if (at + length > bytes.length) throw malformedTupleProblem(place)
+        if (at + length > bytes.length) throw malformedTupleProblem(qualifiedName)
         ensureRoom(out, 2 * length + valueOverheadBytes)
         try {
           column.value(view, at, length, out)
         } catch (error) {
           if (!(error instanceof MisfitCell)) throw error
-          throw createBadValueProblem(place, column, error.message)
+          throw createBadValueProblem(qualifiedName, column, error.message)
         }
         at += length
       }
@@ -83,11 +83,17 @@ function takeChunk(out: GrowingBuffer): Buffer {
   return bytes
 }
 
-const malformedTupleProblem = (place: string) =>
-  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}: incorrect binary data format.`)
+const malformedTupleProblem = (qualifiedName: string) =>
+  new WarehouseProblem(
+    'BAD_VALUE',
+    `The warehouse cannot store a value of ${qualifiedName}: incorrect binary data format.`,
+  )
 
-const createBadValueProblem = (place: string, { label }: ColumnWriter, why: string) =>
-  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}, column "${label}": ${why}.`)
+const createBadValueProblem = (qualifiedName: string, { label }: ColumnWriter, why: string) =>
+  new WarehouseProblem(
+    'BAD_VALUE',
+    `The warehouse cannot store a value of ${qualifiedName}, column "${label}": ${why}.`,
+  )
 
-const nullKey = (place: string, { label }: ColumnWriter) =>
-  new WarehouseProblem('NULL_KEY', `A row of ${place} has no value in primary key column "${label}".`)
+const nullKey = (qualifiedName: string, { label }: ColumnWriter) =>
+  new WarehouseProblem('NULL_KEY', `A row of ${qualifiedName} has no value in primary key column "${label}".`)

@@ -8,7 +8,7 @@ import { rowsFell } from './plan-table.ts'
 export interface LoadedFeed {
   target: LoadTarget
   /** Absent until all rows are read. */
-  held?: readonly ColumnFacts[] | undefined
+  heldColumns?: readonly ColumnFacts[] | undefined
   /** The number of rows of the source, before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined
   merging?: boolean
@@ -16,9 +16,9 @@ export interface LoadedFeed {
 
 /** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, held, sourceRows } = feed
+  const { target, heldColumns, sourceRows } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
-  const facts = new Map(held?.map((column) => [column.column, column]))
+  const facts = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
     const known = facts.get(column.name)
     if (!known) return column
@@ -36,7 +36,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
       ...(sourceRows !== undefined && { rows: sourceRows }),
     },
     { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
-    { final: held !== undefined },
+    { final: heldColumns !== undefined },
   )
   if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
   if (unread === undefined) return plan

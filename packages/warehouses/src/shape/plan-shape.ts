@@ -91,8 +91,8 @@ export function planShape(
     const isNew = !known.has(column.name) && !column.primaryKey
     return ignores && isNew ? { ...column, ignored: true } : column
   })
-  const there = new Set(planned.map(({ name }) => name))
-  const kept = fresh ? [] : before.filter(({ name }) => !there.has(name))
+  const plannedNames = new Set(planned.map(({ name }) => name))
+  const kept = fresh ? [] : before.filter(({ name }) => !plannedNames.has(name))
   const vanishing = feed.merging ? [] : kept.filter(({ vanished }) => !vanished)
   return {
     columns,
@@ -185,7 +185,7 @@ function planColumn(
     ...(isEmpty(before, column, feed) && { empty: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
-  const own = rules.storedAs(column)
+  const storedAs = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
     // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
     // of day and month is still undecided.
@@ -197,12 +197,12 @@ function planColumn(
     const { type, dataType, undecided } = before
     return { ...same, type, dataType, ...(undecided && { undecided }) }
   }
-  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...own }
+  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...storedAs }
   // A merge keeps rows whose texts could have day and month swapped, so the column stays text.
   if (before.undecided === 'AMBIGUOUS' && merging)
-    return { ...same, ...rules.widest(before, own), undecided: before.undecided }
-  if (before.undecided || fresh) return { ...same, ...own }
-  return { ...same, ...rules.widest(before, own) }
+    return { ...same, ...rules.widest(before, storedAs), undecided: before.undecided }
+  if (before.undecided || fresh) return { ...same, ...storedAs }
+  return { ...same, ...rules.widest(before, storedAs) }
 }
 
 /**

@@ -41,8 +41,8 @@ export function planTable<Column extends TableColumn>(
   const keeps = new Set(plan.kept.map(({ name }) => name))
   const missing = live.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
   const dropped = live.filter((column) => !staging.has(column.name) && !missing.includes(column))
-  const there = new Map(live.map((column) => [column.name, column]))
-  const added = staged.filter(({ name }) => !there.has(name))
+  const liveColumns = new Map(live.map((column) => [column.name, column]))
+  const added = staged.filter(({ name }) => !liveColumns.has(name))
   // If no load has decided the column's type, it has no values that must fit.
   const merged = (before: Column, column: Column): Column =>
     merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
@@ -51,9 +51,9 @@ export function planTable<Column extends TableColumn>(
     if (incoming) return [merged(column, incoming)]
     return missing.includes(column) ? [column] : []
   })
-  const retyped = staying.filter(({ name, type }) => there.get(name)!.type !== type)
+  const retyped = staying.filter(({ name, type }) => liveColumns.get(name)!.type !== type)
   const types = retyped.map((column): TableChange => {
-    const before = there.get(column.name)!
+    const before = liveColumns.get(column.name)!
     const isWider = rules.widest(before, column).type === column.type && !plan.decided.includes(column.name)
     return { kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED', column: column.name, from: before.type, to: column.type }
   })

@@ -23,11 +23,14 @@ export function refusedName(kind: string, name: string, why: string): WarehouseP
 /** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */
 export function checkColumns(
   { columns }: Pick<LoadTarget, 'columns'>,
-  place: string,
+  qualifiedName: string,
   check: (name: string) => void,
 ): void {
   if (columns.length === 0)
-    throw new WarehouseProblem('NO_COLUMNS', `${place} would have no columns. Check that the source has a header row.`)
+    throw new WarehouseProblem(
+      'NO_COLUMNS',
+      `${qualifiedName} would have no columns. Check that the source has a header row.`,
+    )
   const seen = new Set<string>()
   for (const { name } of columns) {
     check(name)

@@ -129,12 +129,12 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
  */
 export function findAmbiguousTable(
   names: Iterable<string>,
-  there: readonly TablePlace[],
+  relations: readonly TablePlace[],
   schemas: readonly string[],
   preferred: number,
 ): AmbiguousTable | undefined {
   const hasOf = (name: string, among: readonly string[]) =>
-    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
+    relations.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
   for (const name of new Set(names)) {
     const others = hasOf(name, schemas.slice(preferred))
     if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)

@@ -62,15 +62,15 @@ export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Pr
 /** Creates a table of the ledger unless it exists. */
 async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
-  const there = () => countEntries(dialect, session, table)
+  const countRows = () => countEntries(dialect, session, table)
   try {
-    await there()
+    await countRows()
   } catch (error) {
     if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
     const columns = `${ledgerKeyColumns[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
-    const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
+    const createStatement = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
     // A concurrent process may create it first.
-    await session.execute(plainSql(made)).catch(there)
+    await session.execute(plainSql(createStatement)).catch(countRows)
   }
 }
 
@@ -205,11 +205,11 @@ export async function enterRun(
 
 /** Deletes publications that are older than `days` days and have no rows in any table. Returns their number. */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
-  const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
+  const retainedRuns = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000
   let dropped = 0
   for (const [run, entry] of await readEntries(dialect, session, 'runs')) {
-    if (held.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
+    if (retainedRuns.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
     await deleteEntry(dialect, session, 'runs', run)
     dropped += 1
   }

@@ -87,13 +87,14 @@ async function findTables(
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
   const marks = await readMarks(dialect, session)
-  const there = new Map<string, CatalogRelation>()
+  const byPlace = new Map<string, CatalogRelation>()
   for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
-    there.set(placeKey(relation), relation)
+    byPlace.set(placeKey(relation), relation)
   const foundTables: WarehouseTable[] = []
   for (const place of places) {
-    const relation = there.get(placeKey(place))
-    if (relation) foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
+    const relation = byPlace.get(placeKey(place))
+    if (relation)
+      foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
   }
   return foundTables
 }

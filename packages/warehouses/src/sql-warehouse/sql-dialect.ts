@@ -171,7 +171,7 @@ export interface TablePage {
 /** The problem to which an error of the server or its driver is translated. The `problems.ts` files of the warehouses list the codes. */
 export interface ServerProblem {
   code: string
-  sentence: (place: string) => string
+  sentence: (qualifiedName: string) => string
   retryable?: boolean
 }
 

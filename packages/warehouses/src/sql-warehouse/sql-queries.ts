@@ -104,22 +104,22 @@ export async function prepareQuery(
 }
 
 /** Returns the rows of a query within its limits of rows, bytes and seconds. */
-async function runUserQuery(dialect: SqlDialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
-  const { limits, values = [], schemas = [] } = given
+  const { limits, values = [], schemas = [] } = userQuery
   const { seconds, offset, ...most } = resolveQueryLimits(limits)
   const late = AbortSignal.timeout(seconds * 1_000)
   const either = signal ? AbortSignal.any([signal, late]) : late
   try {
     const opening = { role: 'read', schemas, signal: either, seconds } as const
     return await retryOnMissingTable(dialect, async () => {
-      const { text } = await prepareQuery(dialect, given)
+      const { text } = await prepareQuery(dialect, userQuery)
       return withSession(dialect, opening, (session) => readRows(session, { text, values, offset, most }))
     })
   } catch (error) {
     signal?.throwIfAborted()
     if (late.aborted) throw tooSlow(seconds)
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
 
@@ -257,11 +257,11 @@ async function exportRows(
         throw explain(error)
       }
     }
-    const held = resources.move()
+    const openResources = resources.move()
     return {
       columns,
       ...writeRowText(rows(), columns, format),
-      [Symbol.asyncDispose]: () => held.disposeAsync(),
+      [Symbol.asyncDispose]: () => openResources.disposeAsync(),
     }
   } catch (error) {
     throw explain(error)
@@ -292,22 +292,24 @@ const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] 
 
 async function ambiguousTable(
   dialect: SqlDialect,
-  given: UserQuery,
+  userQuery: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
-  const schemas = given.schemas ?? []
-  const { bare } = await prepareQuery(dialect, given)
-  const there = await withSession(dialect, { role: 'service' }, (session) => listRelations(dialect, session, schemas))
-  return findAmbiguousTable(bare, there, schemas, preferred)
+  const schemas = userQuery.schemas ?? []
+  const { bare } = await prepareQuery(dialect, userQuery)
+  const relations = await withSession(dialect, { role: 'service' }, (session) =>
+    listRelations(dialect, session, schemas),
+  )
+  return findAmbiguousTable(bare, relations, schemas, preferred)
 }
 
 /** See `QueryRunner.explain`. */
-async function readQueryPlan(dialect: SqlDialect, given: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   const seconds = defaultQuerySeconds
   try {
     return await retryOnMissingTable(dialect, async () => {
-      const { text, reads } = await prepareQuery(dialect, given)
-      const opening = { role: 'read', schemas: given.schemas ?? [], signal, seconds } as const
+      const { text, reads } = await prepareQuery(dialect, userQuery)
+      const opening = { role: 'read', schemas: userQuery.schemas ?? [], signal, seconds } as const
       const plan = await withSession(dialect, opening, (session) => {
         if (!session.plan)
           throw new WarehouseProblem(
@@ -321,7 +323,7 @@ async function readQueryPlan(dialect: SqlDialect, given: UserQuery, signal: Abor
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
 
@@ -333,12 +335,12 @@ const pageReaderSeconds = 14_400
 /** See `QueryRunner.queryPages`. A hidden table stores the result, so all pages agree and readers do not block loads. */
 async function* queryPages(
   dialect: SqlDialect,
-  given: UserQuery,
+  userQuery: UserQuery,
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { schemas = [] } = given
-  const { seconds, ...limits } = resolvePageLimits(pageRows, given.limits)
+  const { schemas = [] } = userQuery
+  const { seconds, ...limits } = resolvePageLimits(pageRows, userQuery.limits)
   const service = { role: 'service' } as const
   let place: TablePlace | undefined
   let id: string | undefined
@@ -351,22 +353,22 @@ async function* queryPages(
       )
     const kept = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
-      const { text: whole } = await prepareQuery(dialect, given, { literals: true })
+      const { text: whole } = await prepareQuery(dialect, userQuery, { literals: true })
       return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
     })
     const names = columns.map((_column, index) => `c${index + 1}`)
     const numbered = dialect.numbered?.(text, columns)
-    const made = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+    const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
     if (numbered !== undefined)
-      made.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+      resultColumns.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
     place = kept
     id = await withSession(dialect, service, (session) =>
-      createFillableTable(dialect, session, kept, made, {
+      createFillableTable(dialect, session, kept, resultColumns, {
         kind: 'PASSING',
         until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
     )
-    const into = made.map(({ name }) => name)
+    const into = resultColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
         for (const statement of dialect.changes.insert(kept, into, numbered ?? text)) await session.execute(statement)
@@ -378,7 +380,7 @@ async function* queryPages(
     yield* pagesOf(dialect, { text: all, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   } finally {
     if (place) await dropPagesTable(dialect, place, id).catch(() => {})
   }
@@ -422,7 +424,7 @@ async function* pagesOf(
   let page: RowCell[][] = []
   const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
-  let held = 0
+  let bufferedBytes = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
     const each = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
@@ -434,13 +436,13 @@ async function* pagesOf(
       if (page.length === size) {
         yield whole(true)
         page = []
-        held = 0
+        bufferedBytes = 0
       }
       page.push(row)
-      held += each
+      bufferedBytes += each
       left -= 1
     }
-    if (held > bytes && page.length < size) throw pageTooLarge(size, bytes)
+    if (bufferedBytes > bytes && page.length < size) throw pageTooLarge(size, bytes)
     if (left <= 0) break
   }
   if (page.length > 0) yield whole(false)

@@ -80,27 +80,30 @@ async function defineView(
   checkName(dialect, 'schema', view.schema)
   checkName(dialect, 'table', view.name)
   const { seconds } = limits
-  const given: UserQuery = { text: view.query, schemas: [view.schema] }
+  const userQuery: UserQuery = { text: view.query, schemas: [view.schema] }
   const place = { schema: view.schema, name: view.name }
   try {
-    const [kept, there] = await withSession(dialect, { role: 'service', signal }, async (session) => {
+    const [kept, existing] = await withSession(dialect, { role: 'service', signal }, async (session) => {
       await recoverPending(dialect, session)
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
-    const own = kept.filter(({ mark }) => mark.view.id === view.id)
-    const free = !there || there.mark?.view?.id === view.id || (own.length === 0 && view.takesOver && there.mark?.view)
+    const ownViews = kept.filter(({ mark }) => mark.view.id === view.id)
+    const free =
+      !existing ||
+      existing.mark?.view?.id === view.id ||
+      (ownViews.length === 0 && view.takesOver && existing.mark?.view)
     if (!free)
       throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
-    const { text, reads } = await prepareQuery(dialect, given)
+    const { text, reads } = await prepareQuery(dialect, userQuery)
     assertNoCycle(kept, place, reads)
     const mark = markOf(view, text, reads, limits)
     await assertViewCompiles(dialect, place, text, limits, signal)
-    const made = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
+    const newView = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
     signal.throwIfAborted()
     const instead = await withSession(dialect, { role: 'service' }, (session) =>
-      findViewsAt(dialect, session, [...own, place]),
+      findViewsAt(dialect, session, [...ownViews, place]),
     )
-    await replaceView(dialect, { place, instead, made })
+    await replaceView(dialect, { place: place, instead, newView })
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -108,7 +111,7 @@ async function defineView(
         'QUERY_TIMEOUT',
         `${quotePlace(place)} took longer than ${seconds} seconds to build, so it was stopped and the view is unchanged. Select fewer rows or simplify the query.`,
       )
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
 
@@ -193,7 +196,7 @@ async function refreshView(
         'VIEW_MISSING',
         `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
       )
-    const made = await createFilledTable(
+    const newView = await createFilledTable(
       dialect,
       place,
       { ...mark, populated: true },
@@ -201,10 +204,10 @@ async function refreshView(
       signal,
     )
     signal.throwIfAborted()
-    await replaceView(dialect, { place, instead: [before], made })
+    await replaceView(dialect, { place, instead: [before], newView })
     return await withSession(dialect, { role: 'service' }, async (session) => ({
-      rows: made.mark.rows ?? 0,
-      bytes: await dialect.catalogue.bytes(session, { ...place, id: made.id, kind: 'TABLE' }),
+      rows: newView.mark.rows ?? 0,
+      bytes: await dialect.catalogue.bytes(session, { ...place, id: newView.id, kind: 'TABLE' }),
     }))
   } catch (error) {
     signal.throwIfAborted()

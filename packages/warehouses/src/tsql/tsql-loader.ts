@@ -35,7 +35,7 @@ export async function bulkLoad(
     try {
       const tuples = stopOnAbort(stopped, content.rows(columns.map(({ stored }) => stored)))
       for await (const bytes of convertCopyTuples(tuples, writers, {
-        place: quotedPlace,
+        qualifiedName: quotedPlace,
         counted,
         between: rowToken,
       })) {

@@ -158,8 +158,8 @@ function listCopied({ auths, client, userGroups }: UserBody, original: UserRow, 
   const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [
-    { pointer: '/auths', given: auths, stored: original.roles, instead },
-    { pointer: '/client', given: client?.id.toLowerCase(), stored: original.client, instead },
-    { pointer: '/userGroups', given: idsOf(userGroups), stored: idsOf(groups), instead },
+    { pointer: '/auths', sent: auths, stored: original.roles, instead },
+    { pointer: '/client', sent: client?.id.toLowerCase(), stored: original.client, instead },
+    { pointer: '/userGroups', sent: idsOf(userGroups), stored: idsOf(groups), instead },
   ]
 }

@@ -143,13 +143,13 @@ function setCredentials(
 const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
-    given: status,
+    sent: status,
     stored: before.status,
     instead: `This user is ${before.status}. Change the status with PUT /users/{uid}/status.`,
   },
   {
     pointer: '/twoFactorAuth',
-    given: twoFactorAuth,
+    sent: twoFactorAuth,
     stored: before.two_factor_auth,
     instead: before.two_factor_auth
       ? 'Remove the second factor with DELETE /users/{uid}/second-factor.'

@@ -46,8 +46,8 @@ async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, '
   const { application, base, request, language } = step
   if (application.tenant !== undefined)
     return { providers: await listProviderLinks(step, sql`c.uid = ${application.tenant}`) }
-  const { organisation: given } = request.query
-  const code = typeof given === 'string' ? given.trim().slice(0, 255) : ''
+  const { organisation } = request.query
+  const code = typeof organisation === 'string' ? organisation.trim().slice(0, 255) : ''
   if (code === '') return { organisationForm: { action: base } }
   const providers = await listProviderLinks(step, sql`lower(c.code) = lower(${code}) and not c.disabled`)
   const error = readPageTexts(language).signIn.organisationUnknown

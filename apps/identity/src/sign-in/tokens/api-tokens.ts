@@ -19,7 +19,7 @@ export interface ApiTokenRow {
   last_used_at: Date | null
   usable: boolean
   /** All roles of the user, which limit the token's `roles`. */
-  held: Role[]
+  heldRoles: Role[]
   /** The feature switches of the user's client, which disable roles. */
   manager_enabled: boolean
   routes_enabled: boolean

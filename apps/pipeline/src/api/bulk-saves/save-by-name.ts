@@ -39,8 +39,8 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   kind: NamedKind<Row, Body & { name: string }, Sent>,
 ): Operation<PipelineContext> {
   const list = signature.id.split('.')[0]!
-  return definePipelineOperation(signature, async (given) => {
-    const input = given as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
+  return definePipelineOperation(signature, async (operationInput) => {
+    const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
     const sent = input.body[list]!
     const at = (index: number) => `/${list}/${index}`
     const violations = createViolationList()

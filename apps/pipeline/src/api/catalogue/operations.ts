@@ -123,12 +123,12 @@ async function requireCatalogueTable(
 ) {
   const { params, warehouses, caller, db } = input
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
-  const place = visible.find(({ name }) => name === params.name)
-  const warehouse = place && (await warehouses.find(caller.client))
-  const [table] = (await warehouse?.catalog.findTables([place!])) ?? []
-  if (!place || !warehouse || !table) throw problems.notFound('table')
-  const descriptionsOf = await readDescriptions(db, caller.client, [place])
-  return { place, labels: withDescriptions(place, descriptionsOf(place)), warehouse, table }
+  const visibleTable = visible.find(({ name }) => name === params.name)
+  const warehouse = visibleTable && (await warehouses.find(caller.client))
+  const [table] = (await warehouse?.catalog.findTables([visibleTable!])) ?? []
+  if (!visibleTable || !warehouse || !table) throw problems.notFound('table')
+  const descriptionsOf = await readDescriptions(db, caller.client, [visibleTable])
+  return { place: visibleTable, labels: withDescriptions(visibleTable, descriptionsOf(visibleTable)), warehouse, table }
 }
 
 const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>
@@ -141,8 +141,8 @@ const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileD
 async function readTableLineage(
   input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/lineage', undefined, undefined>,
 ): Promise<Lineage> {
-  const { place } = await requireCatalogueTable(input)
-  const relation = { schema: place.schema, name: place.name }
+  const { place: visibleTable } = await requireCatalogueTable(input)
+  const relation = { schema: visibleTable.schema, name: visibleTable.name }
   const owners = await findOwners(input.db, input.caller.client, [relation])
   const creators = owners.filter(({ kind }) => kind !== 'TABLE')
   return readLineage(input, { kind: 'TABLE', client: input.caller.client, relation }, creators)

@@ -153,17 +153,17 @@ const maxTables = 1_000
 
 /** Presents the tables that a run loaded. Leaves out tables that the pipeline no longer loads into. */
 function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
-  const { table_name: own, name: title } = row
-  const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
+  const { table_name: tableName, name: title } = row
+  const older = [{ schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
   return ((run.tables as unknown as PublishedTableSize[] | null) ?? older)
-    .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
+    .filter((table) => table.schema === schema && (table.name === tableName || table.name.startsWith(`${tableName}__`)))
     .slice(0, maxTables)
     .map(({ name, rows, size }) => ({
       schema,
       id: `${schema}.${name}`,
       name,
-      description: name === own ? (row.description ?? undefined) : undefined,
-      displayName: name === own ? title : `${title}: ${name.slice(own.length + 2)}`,
+      description: name === tableName ? (row.description ?? undefined) : undefined,
+      displayName: name === tableName ? title : `${title}: ${name.slice(tableName.length + 2)}`,
       size,
       sizeMb: bytesToMegabytes(size),
       rowCount: rows,

@@ -52,16 +52,16 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   if (!source) return listChoices(input, params.kind, await readSavedSource(input, row))
   assertLookup(definition, source, params.kind)
   const settings = definition.getSettings(source)
-  const given = definition.getSecrets?.(source) ?? {}
+  const sentSecrets = definition.getSecrets?.(source) ?? {}
   // Values of the body override stored ones.
-  const typed = definedSecrets(given)
+  const typed = definedSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
   const isNested = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
   const pointer = isNested ? undefined : '/url'
   const sent =
     Object.keys(typed).length > 0
       ? { secrets: typed }
-      : mergeSourceSecrets(definition, row, settings, given, keyRing, { pointer })
+      : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
   return listChoices(input, params.kind, { type: row.type, settings, ...sent, input: {} })
 }
 
@@ -92,28 +92,30 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, ...rest } = body
   const { query: _, within: __, ...flat } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
-  const own: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
-  if (own.includes('jdbcSource')) {
+  const ownFields: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
+  if (ownFields.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Set the address of the database and the credentials.')
     return { type, jdbcSource } as SourceBody
   }
   for (const [field, store] of Object.entries({ objectStoreSource, blobStoreSource })) {
-    if (!own.includes(field)) continue
+    if (!ownFields.includes(field)) continue
     if (!store) throw problems.refused(`/${field}`, 'Set the account, bucket or container, and the credentials.')
     return { type, [field]: store } as SourceBody
   }
   // Look-ups accept the nested form of pipelines, and a flat form.
-  const given = {
+  const sources = {
     apiSource: flat,
     functionSource: functionSource ?? flat,
     spreadsheetSource: spreadsheetSource ?? flat,
   }
-  const place = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) => own.includes(field))
-  if (!place) throw problems.notFound('look-up')
+  const sourceField = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) =>
+    ownFields.includes(field),
+  )
+  if (!sourceField) throw problems.notFound('look-up')
   // All AWS functions have the same address, so stored keys may be used for another function.
-  if (given[place].url === undefined && !functionSource)
+  if (sources[sourceField].url === undefined && !functionSource)
     throw problems.refused('/url', 'Set the address of the system and the credentials.')
-  return { type, [place]: given[place] } as SourceBody
+  return { type, [sourceField]: sources[sourceField] } as SourceBody
 }
 
 async function listChoices(

@@ -11,10 +11,10 @@ export async function assertKnownVariables(
   db: Kysely<DB>,
   client: string,
   checks: readonly { query: string }[],
-  given: GivenVariables = [],
+  variables: GivenVariables = [],
 ): Promise<void> {
-  if (given.length === 0) return
-  const names = given.map(({ name }) => name)
+  if (variables.length === 0) return
+  const names = variables.map(({ name }) => name)
   const stored = await db
     .selectFrom('variables')
     .select('name')

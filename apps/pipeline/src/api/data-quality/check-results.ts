@@ -38,7 +38,8 @@ export function presentOutcome(
     message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: findings?.violations,
-    ...(findings && readable && { data: presentQueryResult(check.name, { ...findings, rowCount: findings.violations }) }),
+    ...(findings &&
+      readable && { data: presentQueryResult(check.name, { ...findings, rowCount: findings.violations }) }),
   }
 }
 

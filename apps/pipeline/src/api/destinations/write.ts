@@ -90,19 +90,19 @@ function targetColumns(
   current: DestinationRow | undefined,
   ring: KeyRing,
 ): { settings: string; target_secrets: string | null; secret_times: string } {
-  const { settings, given, pointer } = parseTargetBody(body)
-  const kept = current && Object.values(given).includes(undefined)
+  const { settings, given: sentSecrets, pointer } = parseTargetBody(body)
+  const kept = current && Object.values(sentSecrets).includes(undefined)
   const secrets = kept
     ? mergeSecrets({
         stored: unsealTargetSecrets(current, ring),
-        given,
+        sentSecrets,
         addressChange: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
-    : definedSecrets(given)
+    : definedSecrets(sentSecrets)
   return {
     settings: JSON.stringify(settings),
     target_secrets: sealTargetSecrets(uid, secrets, ring),
-    secret_times: JSON.stringify(mergeSecretTimes(secrets, given, current?.secret_times)),
+    secret_times: JSON.stringify(mergeSecretTimes(secrets, sentSecrets, current?.secret_times)),
   }
 }
 

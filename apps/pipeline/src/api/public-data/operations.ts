@@ -125,7 +125,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await readPublicRow(input, table, 'metadata')
   const { locales } = input.request
   const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
-    const { table: there } = await readRelation(input, row)
+    const { table: currentTable } = await readRelation(input, row)
     const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
     return {
       id: row.uid,
@@ -136,8 +136,8 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       tags: row.tags,
       ...('query' in row ? {} : presentOrigin(row)),
       lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
-      rowCount: there.rowCount,
-      columns: there.columns.map(presentColumn),
+      rowCount: currentTable.rowCount,
+      columns: currentTable.columns.map(presentColumn),
     }
   })
   return new JsonResponse(answer, publicCacheHeaders)
@@ -199,8 +199,11 @@ const readRows = (operation: string, table: PublicTable) => async (input: Public
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
       const read = async () => {
-        const { warehouse, table: there } = await readRelation(input, row)
-        return warehouse.queries.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
+        const { warehouse, table: currentTable } = await readRelation(input, row)
+        return warehouse.queries.readTable(currentTable.schema, currentTable.name, range, {
+          signal,
+          seconds: anonymousSeconds,
+        })
       }
       const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
       if (truncated) throw pageTooLargeProblem(pageSize, rows.length)

@@ -32,7 +32,7 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
   let received: StoredUpload | undefined
-  let made: { row: PublicDatasetRow; run: string }
+  let created: { row: PublicDatasetRow; run: string }
   try {
     // Check the key before receiving the file; it may be gigabytes.
     const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
@@ -41,7 +41,7 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
     await ended()
     const { size, sha256 } = received
     if (size === 0) throw problems.refused('/file', 'The file is empty.')
-    made = await write(async (trx) => {
+    created = await write(async (trx) => {
       const row = await insertDataset(trx, fields, input)
       await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, by: caller.uid })
       request.audit(row.uid, { after: redactSecrets(row), file: { uid, name: file.name, size, sha256 } })
@@ -53,9 +53,9 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
     await received?.discard(error)
     throw error
   }
-  await loadOrRemove(input, made, query.wait)
-  const { body, headers } = await answerDataset(made.row, input)
-  return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${made.row.key}` })
+  await loadOrRemove(input, created, query.wait)
+  const { body, headers } = await answerDataset(created.row, input)
+  return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${created.row.key}` })
 }
 
 async function insertDataset(

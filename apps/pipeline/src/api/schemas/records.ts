@@ -91,7 +91,10 @@ export async function schemasOf(
   const visible = schemaRows.filter(({ shown }) => maySee && shown)
   const whole = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(
-    schemaRows.map(({ id, uid, name, schema_name }) => [id, whole.get(uid) ?? { id: uid, name, schemaName: schema_name }]),
+    schemaRows.map(({ id, uid, name, schema_name }) => [
+      id,
+      whole.get(uid) ?? { id: uid, name, schemaName: schema_name },
+    ]),
   )
 }
 

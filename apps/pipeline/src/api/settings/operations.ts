@@ -51,7 +51,7 @@ export const settingOperations = {
         assertUnchanged(before && body.lastUpdated, before?.updated_at ?? new Date(), [
           {
             pointer: '/client',
-            given: body.client?.toLowerCase(),
+            sent: body.client?.toLowerCase(),
             stored: caller.client,
             instead: 'You can change only settings of your current organisation. Switch to the other one first.',
           },

@@ -32,8 +32,10 @@ const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult |
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
   const row = await viewRecords.read(db, caller, params.uid)
   const builtView = await findBuiltView({ db, warehouses }, row)
-  if (!builtView && row.pending !== null) throw notLoadedYet(`The view does not exist in the warehouse yet. ${row.pending}`)
-  if (!builtView) throw notLoadedYet('The view does not exist in the warehouse any more. Run the view to create it again.')
+  if (!builtView && row.pending !== null)
+    throw notLoadedYet(`The view does not exist in the warehouse yet. ${row.pending}`)
+  if (!builtView)
+    throw notLoadedYet('The view does not exist in the warehouse any more. Run the view to create it again.')
   return { row, ...builtView }
 }
 

@@ -55,7 +55,7 @@ function chooseViewName(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
   stored: string | undefined,
 ): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
-  const isNew = (given: string | undefined): given is string => given !== undefined && given !== stored
+  const isNew = (id: string | undefined): id is string => id !== undefined && id !== stored
   const isAliasNew = isNew(warehouseAViewName)
   if (isAliasNew && isNew(dataWarehouseViewName) && warehouseAViewName !== dataWarehouseViewName)
     throw problems.refused(

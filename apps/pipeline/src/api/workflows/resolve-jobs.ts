@@ -27,13 +27,13 @@ function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
   const known = new Map(current.map((job) => [job.uid, job]))
   return (steps.steps ?? []).map(({ jobs = [] }, step) =>
     jobs.map(({ jobType, object, id }, job) => {
-      const own = id === undefined ? undefined : known.get(id.toLowerCase())
-      if (own) known.delete(own.uid)
+      const storedJob = id === undefined ? undefined : known.get(id.toLowerCase())
+      if (storedJob) known.delete(storedJob.uid)
       return {
         pointer: `/steps/steps/${step}/jobs/${job}`,
         jobType,
-        object: object?.uid?.toLowerCase() ?? object?.id ?? own?.object.uid ?? uidOf(id),
-        uid: own?.uid,
+        object: object?.uid?.toLowerCase() ?? object?.id ?? storedJob?.object.uid ?? uidOf(id),
+        uid: storedJob?.uid,
       }
     }),
   )

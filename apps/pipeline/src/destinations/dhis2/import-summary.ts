@@ -58,8 +58,8 @@ export function findErrorMessage(answer: unknown): string | undefined {
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
-function parseConflict(given: unknown): Conflict {
-  const conflict = asObject(given) ?? {}
+function parseConflict(value: unknown): Conflict {
+  const conflict = asObject(value) ?? {}
   const code = asText(conflict['errorCode'])
   const reason = asText(conflict['value']) ?? 'DHIS2 gives no reason.'
   return {

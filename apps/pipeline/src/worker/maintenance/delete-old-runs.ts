@@ -89,8 +89,8 @@ export function maintainPartitions({ db, days, now = () => new Date() }: Partiti
     name: 'months',
     async run() {
       const at = now()
-      const made = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, runLogsTable, at))
-      return made + (await dropMonthPartitions(db, runLogsTable, new Date(at.getTime() - days * 86_400_000)))
+      const partitionsAdded = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, runLogsTable, at))
+      return partitionsAdded + (await dropMonthPartitions(db, runLogsTable, new Date(at.getTime() - days * 86_400_000)))
     },
   }
 }

@@ -19,17 +19,22 @@ const paddedShare = 0.9
 const fewestFaults = 3
 
 /** Returns the grammar that explains the start of a sample best. */
-export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): GrammarChoice {
+export function chooseGrammar(
+  sample: Uint8Array,
+  from: number,
+  complete: boolean,
+  declared: GivenGrammar,
+): GrammarChoice {
   const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
-  const tried = listCandidateGrammars(judged, given).map((grammar) => {
+  const tried = listCandidateGrammars(judged, declared).map((grammar) => {
     const parsed = parseSample(sample, from, complete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
   const possible = tried.filter(
     ({ grammar, parsed }) =>
-      (!grammar.padded || given.padded === true || isPadded(parsed)) &&
+      (!grammar.padded || declared.padded === true || isPadded(parsed)) &&
       (grammar.quote >= 0 ||
-        given.quote === -1 ||
+        declared.quote === -1 ||
         areQuotesText(
           tried.map((other) => other.parsed),
           grammar,
@@ -48,7 +53,7 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
     escape: 1,
     padded: 1,
   }
-  if (best.width > 1 || given.delimiter !== undefined) return { grammar: best.grammar, confidence }
+  if (best.width > 1 || declared.delimiter !== undefined) return { grammar: best.grammar, confidence }
   return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judged, best.grammar) }, confidence }
 }
 
@@ -111,17 +116,17 @@ type GivenGrammar = Partial<DelimitedGrammar>
  * Lists the grammars to try on a sample, the simplest first: only delimiters that occur, single quotes only if one begins a field, and
  * backslashes only if one precedes a quote or a delimiter.
  */
-function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): DelimitedGrammar[] {
+function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): DelimitedGrammar[] {
   const seen = countBytes(sample)
   const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
   // A delimiter that does not occur means a file of one column.
   const absent = guessedDelimiters.filter((delimiter) => (seen.bytes[delimiter] ?? 0) === 0).slice(0, 1)
-  const delimiters = given.delimiter === undefined ? [...present, ...absent] : [given.delimiter]
-  const comment = given.comment ?? -1
+  const delimiters = declared.delimiter === undefined ? [...present, ...absent] : [declared.delimiter]
+  const comment = declared.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    candidateQuotes(seen, delimiter, given).flatMap((quote) =>
-      candidateEscapes(seen, delimiter, quote, given).flatMap((escape) =>
-        candidatePaddings(seen, delimiter, given).map((padded) => ({
+    candidateQuotes(seen, delimiter, declared).flatMap((quote) =>
+      candidateEscapes(seen, delimiter, quote, declared).flatMap((escape) =>
+        candidatePaddings(seen, delimiter, declared).map((padded) => ({
           delimiter,
           quote,
           escape,

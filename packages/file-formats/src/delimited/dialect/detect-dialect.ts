@@ -194,7 +194,8 @@ function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
     )
   }
   const labelIndex = labels.indexOf(label!)
-  if (labelIndex < 0) throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
+  if (labelIndex < 0)
+    throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
   if (labels.indexOf(label!, labelIndex + 1) < 0) return labelIndex
   throw optionsProblem(`The file has several columns called "${label}"; say which one by its index`)
 }

@@ -45,7 +45,11 @@ export function describeDetection(
     trailingDelimiters: detectedValue(table.trailing, options.trailingDelimiters, table.trailing > 0 ? 0.9 : 1),
     trimSpaces: detectedValue(grammar.padded, options.trimSpaces, grammar.padded ? 0.9 : 1),
     footerLines: detectedValue(footer.lines, options.footerLines, footer.lines > 0 ? 0.8 : 1),
-    decimal: detectedValue(detection.decimal === 44 ? 'COMMA' : 'POINT', options.decimal, detection.decimal === 44 ? 0.9 : 1),
+    decimal: detectedValue(
+      detection.decimal === 44 ? 'COMMA' : 'POINT',
+      options.decimal,
+      detection.decimal === 44 ? 0.9 : 1,
+    ),
     nullValues: {
       ...detectedValue([...(options.nullValues ?? [])], options.nullValues, 1),
       suggested: detection.suggested,
@@ -53,8 +57,8 @@ export function describeDetection(
   }
 }
 
-function detectedValue<Value>(value: Value, given: unknown, confidence: number): DetectedValue<Value> {
-  return { value, given: given !== undefined, confidence: given === undefined ? confidence : 1 }
+function detectedValue<Value>(value: Value, option: unknown, confidence: number): DetectedValue<Value> {
+  return { value, given: option !== undefined, confidence: option === undefined ? confidence : 1 }
 }
 
 /** Returns the name of a delimiter in the options, or the character. */

@@ -34,7 +34,7 @@ const longestTitles = 12
 const deepestHeader = 3
 
 /** Finds the table in a parsed sample of at least one record. */
-export function findTable(parsed: ParsedSample, sample: Uint8Array, given: DelimitedOptions): DetectedTable {
+export function findTable(parsed: ParsedSample, sample: Uint8Array, options: DelimitedOptions): DetectedTable {
   const { records, grammar } = parsed
   const candidates = new Map<number, HeaderCandidate>()
   const at = (index: number) => {
@@ -50,10 +50,10 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   // A line with broken quotes is a title only if it has no delimiter.
   const isBroken = ({ count, from, next }: SampleRecord) =>
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
-  const start = given.skipLines !== undefined ? 0 : tableStart(parsed, wide, at, rowsFrom, isBroken)
+  const start = options.skipLines !== undefined ? 0 : tableStart(parsed, wide, at, rowsFrom, isBroken)
   const broken = records[start]!
   // The option for quotes applies to the header too.
-  if (broken.count === 0 && given.headerRow !== false && given.quote === undefined) {
+  if (broken.count === 0 && options.headerRow !== false && options.quote === undefined) {
     records[start] = repairHeader(broken, sample, grammar, wide)
     candidates.delete(start)
   }
@@ -61,30 +61,30 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isRule(row))
   const votes = sumHeaderVotes(first, rows)
   const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
-  const headerRow = given.headerRow ?? guess
+  const headerRow = options.headerRow ?? guess
   if (!headerRow) records[start] = broken
   const confidence = {
     start: start === 0 ? 1 : 0.8,
     header: votes === 0 ? 0.6 : Math.min(1, 0.7 + 0.1 * Math.abs(votes)),
   }
   if (!headerRow) {
-    const trailing = Math.min(given.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
+    const trailing = Math.min(options.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
     const width = wide - trailing
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
     return { start, headerLines: 0, labels, trailing, width, isMended: false, confidence }
   }
   const headerLines = Math.min(
-    given.headerLines ?? headerDepth(start, rows.length, at, rowsFrom),
+    options.headerLines ?? headerDepth(start, rows.length, at, rowsFrom),
     records.length - start,
   )
   const lines = Array.from({ length: headerLines }, (_, index) => at(start + index))
   const named = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
   const labels = named.length === 1 ? [...named[0]!] : joinLabels(named)
   const body = records.slice(start + headerLines)
-  const trailing = given.trailingDelimiters ?? countTrailing(labels, body, wide)
+  const trailing = options.trailingDelimiters ?? countTrailing(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
   // A delimiter at the end of the header line only does not start a column.
-  if (body.length > 0 && given.trailingDelimiters === undefined) {
+  if (body.length > 0 && options.trailingDelimiters === undefined) {
     while (labels.length > wide && labels.at(-1) === '') labels.pop()
   }
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))

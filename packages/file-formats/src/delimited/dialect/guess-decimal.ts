@@ -68,7 +68,8 @@ export function suggestNulls(columns: readonly (readonly string[])[]): string[] 
     const typed =
       others.length > 0 &&
       others.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
-    for (const spelling of spellings) if (typed || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggested.add(spelling)
+    for (const spelling of spellings)
+      if (typed || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggested.add(spelling)
   }
   return [...suggested].toSorted()
 }

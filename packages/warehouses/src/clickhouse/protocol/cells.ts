@@ -133,7 +133,7 @@ interface BinaryColumn {
 export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly BinaryColumn[],
-  place: string,
+  qualifiedName: string,
   counted: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, stored, sqlType, nullable }) => {
@@ -148,5 +148,5 @@ export function rowBinary(
       },
     }
   })
-  return convertCopyTuples(chunks, writers, { place, counted })
+  return convertCopyTuples(chunks, writers, { qualifiedName, counted })
 }

@@ -90,8 +90,12 @@ async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[]
 }
 
 /** Moves a table, unless it was moved or dropped since it was listed. */
-export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
-  await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${place}`).catch(
+export async function moveTable(
+  access: ClientAccess,
+  { database, name }: ReplacedTable,
+  qualifiedName: string,
+): Promise<void> {
+  await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${qualifiedName}`).catch(
     (error: unknown) => {
       // Another process moved the table, and may then have dropped the empty database.
       if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.unknownDatabase)) throw error
@@ -135,9 +139,9 @@ function keptSince(comment: string): number {
   }
 }
 
-export function nothingToRestoreProblem(place: string): WarehouseProblem {
+export function nothingToRestoreProblem(qualifiedName: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
-    `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,
+    `No earlier version of ${qualifiedName} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,
   )
 }

@@ -77,7 +77,7 @@ function buildTableMergeQuery(
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.place} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
     )
   return buildMergeQuery({
     staging: load.stagingTable,
@@ -122,11 +122,11 @@ export async function writeMergedTable(
   const rows = buildTableMergeQuery(load, records, staging, live)
   const merged = randomUUID()
   const name = `merged_${merged}`
-  const place = qualifyName(load.database, name)
-  await executeStatement(access.service, createTable(place, columns, { ...load.mark, load: merged }))
+  const qualifiedName = qualifyName(load.database, name)
+  await executeStatement(access.service, createTable(qualifiedName, columns, { ...load.mark, load: merged }))
   const uuid = await uuidOf(access, load.database, name)
   const list = columns.map((column) => quoteIdentifier(column.name)).join(', ')
-  await executeStatement(access.load, `insert into ${place} (${list}) ${rows}`, {
+  await executeStatement(access.load, `insert into ${qualifiedName} (${list}) ${rows}`, {
     signal,
     settings: { ...joinSettings, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })

@@ -53,12 +53,12 @@ const decisionRetries = { tries: 40, wait: 250 }
  */
 export async function publishRun(
   access: ClientAccess,
-  given: readonly ClickHouseStagedTable[],
+  stagedTables: readonly ClickHouseStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
-  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [first] = loads
   if (!first) throw new Error('Nothing to publish.')
   const { run, attempt } = first.target
@@ -92,7 +92,7 @@ export async function publishRun(
     await failpoint('published')
     return await runCleanup(access, loads, published, options)
   } catch (error) {
-    throw warehouseProblem(error, first.place)
+    throw warehouseProblem(error, first.qualifiedName)
   }
 }
 
@@ -223,7 +223,7 @@ async function makeProposal(
 export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  assertTableOwned(live, load.place)
+  assertTableOwned(live, load.qualifiedName)
   const staging = await readShape(access.service, load.database, table)
   if (!staging)
     throw new LeaseLost(
@@ -250,17 +250,17 @@ function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape
   if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(
     'TRANSFORMATION_FAILED',
-    `The staging table of ${load.place} was replaced by another table before the publication, so nothing was published. Find the transformation that writes to staging tables of other pipelines and correct it.`,
+    `The staging table of ${load.qualifiedName} was replaced by another table before the publication, so nothing was published. Find the transformation that writes to staging tables of other pipelines and correct it.`,
   )
 }
 
 export async function planTables(
   access: ClientAccess,
-  given: readonly ClickHouseStagedTable[],
+  stagedTables: readonly ClickHouseStagedTable[],
   { mode = 'REPLACE', gate, onPlan }: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
-  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [first] = loads
   if (!first) return []
   const merging = mode === 'MERGE'
@@ -280,7 +280,7 @@ export async function planTables(
     )
     return tables
   } catch (error) {
-    throw warehouseProblem(error, first.place)
+    throw warehouseProblem(error, first.qualifiedName)
   }
 }
 

@@ -33,10 +33,10 @@ const swapRetries = { tries: 40, wait: 250 }
 /** Makes this publication the pending decision, which is the commit point. Returns false if another decision is pending. */
 export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
-    const place = qualifyName(ledgerDatabase(access.key), decisionTable)
+    const qualifiedName = qualifyName(ledgerDatabase(access.key), decisionTable)
     await executeStatement(
       access.service,
-      `create table ${place} (none UInt8) engine = Null comment ${formatLiteral(publication)}`,
+      `create table ${qualifiedName} (none UInt8) engine = Null comment ${formatLiteral(publication)}`,
     )
     return true
   } catch (error) {

@@ -50,7 +50,7 @@ export async function restoreKeptTables(
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = target
-  const place = quotePlace(target.schema, target.table)
+  const qualifiedName = quotePlace(target.schema, target.table)
   const database = runDatabase(access.key, target)
   let decided = false
   try {
@@ -58,7 +58,7 @@ export async function restoreKeptTables(
     const earlier = await findPublication(access, run)
     if (earlier) return earlier
     const previous = await findPrevious(access, target)
-    if (!previous) throw nothingToRestoreProblem(place)
+    if (!previous) throw nothingToRestoreProblem(qualifiedName)
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
       access.service,
@@ -84,7 +84,7 @@ export async function restoreKeptTables(
     return published
   } catch (error) {
     if (!decided) await dropRunDatabase(access, database, keepDays)
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
 }
 
@@ -112,9 +112,9 @@ async function makeProposal(
   { run, attempt, publication, database }: RestoreDecision,
   { schema, table, replaced }: PreviousPublication['tables'][number],
 ): Promise<ProposedTable> {
-  const place = quotePlace(schema, table)
+  const qualifiedName = quotePlace(schema, table)
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  if (!live) throw nothingToRestoreProblem(place)
+  if (!live) throw nothingToRestoreProblem(qualifiedName)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const restoredTable = qualifyName(database, name)
   if (replaced) await moveTable(access, replaced, restoredTable)
@@ -123,7 +123,7 @@ async function makeProposal(
   const restored = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
   if (replaced && !restored) throw concurrentlyChanged({ schema, table })
-  if (!restored?.mark?.load) throw nothingToRestoreProblem(place)
+  if (!restored?.mark?.load) throw nothingToRestoreProblem(qualifiedName)
   const names = new Set(restored.columns.map((column) => column.name))
   // Keeps columns that were added since then, without values, if views read them.
   const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
@@ -166,9 +166,14 @@ async function makeProposal(
 }
 
 /** Creates the restored version of a table that the last publication created: an empty table. */
-async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
+async function makeEmpty(
+  access: ClientAccess,
+  qualifiedName: string,
+  live: ClickHouseShape,
+  of: TableMark,
+): Promise<void> {
   const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
-  await executeStatement(access.service, createTable(place, live.columns, mark))
+  await executeStatement(access.service, createTable(qualifiedName, live.columns, mark))
 }
 
 /** Returns how the columns change when the restored table replaces the live one. `stay` are added columns that are not dropped. */

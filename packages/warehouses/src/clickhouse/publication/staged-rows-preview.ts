@@ -30,7 +30,7 @@ export async function exposeStagedRows(
     .slice(0, 16)
   const database = `${shownPrefix(access.key)}${hash}`
   const drop = () => executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
-  const place = quotePlace(tables[0]!.schema, tables[0]!.table)
+  const qualifiedName = quotePlace(tables[0]!.schema, tables[0]!.table)
   try {
     await drop()
     await executeStatement(
@@ -45,14 +45,14 @@ export async function exposeStagedRows(
       )
   } catch (error) {
     await drop().catch(() => {})
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
   return {
     schema: database,
     oldRows: (query) => findOldRows(access, tables, query),
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
-        throw warehouseProblem(error, place)
+        throw warehouseProblem(error, qualifiedName)
       })
     },
   }

@@ -57,12 +57,12 @@ export class ClickHouseStagedTable implements StagedTable {
   /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** Facts about the values of each column, set after all rows are written. */
-  held: ColumnFacts[] | undefined
+  heldColumns: ColumnFacts[] | undefined
   /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
-  readonly place: string
+  readonly qualifiedName: string
   written: StreamCounts | undefined
   /** True once a transformation has changed the staged rows. */
   transformed = false
@@ -81,7 +81,7 @@ export class ClickHouseStagedTable implements StagedTable {
     this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     this.database = runDatabase(access.key, target)
     this.stagingTable = qualifyName(this.database, target.table)
-    this.place = quotePlace(target.schema, target.table)
+    this.qualifiedName = quotePlace(target.schema, target.table)
     const { run, attempt, schema, table } = target
     this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textColumnsOf(columns) }
   }
@@ -108,13 +108,13 @@ export class ClickHouseStagedTable implements StagedTable {
     /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
     async function* body() {
       try {
-        yield* rowBinary(content.rows(stored), columns, place, counted)
+        yield* rowBinary(content.rows(stored), columns, qualifiedName, counted)
       } catch (error) {
         failure = error
         throw error
       }
     }
-    const { place } = this
+    const { qualifiedName } = this
     try {
       await executeStatement(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
         body: body(),
@@ -124,19 +124,19 @@ export class ClickHouseStagedTable implements StagedTable {
     } catch (error) {
       if (failure !== undefined) throw failure
       signal.throwIfAborted()
-      throw warehouseProblem(error, place)
+      throw warehouseProblem(error, qualifiedName)
     }
     const rows = await this.count()
     if (rows !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse stored ${rows} rows of ${place}, but ${counted.rows} were sent. The run is retried automatically.`,
+        `The warehouse stored ${rows} rows of ${qualifiedName}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     await this.#dropIgnored()
     const fedNames = new Set(this.fed)
     this.profile = content.profile?.().filter(({ column }) => fedNames.has(column))
-    this.held = content.facts?.() ?? []
+    this.heldColumns = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = counted
     return { rows, bytes: counted.bytes }
@@ -154,7 +154,7 @@ export class ClickHouseStagedTable implements StagedTable {
     await executeStatement(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
       settings: { alter_sync: 2, mutations_sync: 2 },
     }).catch((error: unknown) => {
-      throw warehouseProblem(error, this.place)
+      throw warehouseProblem(error, this.qualifiedName)
     })
   }
 
@@ -164,7 +164,7 @@ export class ClickHouseStagedTable implements StagedTable {
       `select count() as rows from ${this.stagingTable}`,
       { settings: { max_execution_time: maxStatementSeconds } },
     ).catch((error: unknown) => {
-      throw warehouseProblem(error, this.place)
+      throw warehouseProblem(error, this.qualifiedName)
     })
     return row!.rows
   }
@@ -200,19 +200,19 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
   checkSchemaName(schema)
   checkTableName(table)
   checkColumns(target, quotePlace(target.schema, target.table), checkColumnName)
-  const place = quotePlace(schema, table)
+  const qualifiedName = quotePlace(schema, table)
   try {
     const database = databaseOf({ key: access.key, schema })
     if (!target.dry && !(await hasDatabase(access, database)))
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
-    assertTableOwned(existing, place)
+    assertTableOwned(existing, qualifiedName)
     const entry = await findLedgerEntry(access, existing?.mark?.load)
     const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
-        `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+        `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
     load.fedBefore = fedColumns(feedOf(existing, entry))
     const fed = new Set(load.fed)
@@ -228,7 +228,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
   } catch (error) {
     if (isCode(error, errorCodes.tableExists))
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
 }
 
@@ -249,11 +249,11 @@ export async function hasDatabase({ service }: ClientAccess, database: string): 
   )
 }
 
-export function assertTableOwned(existing: ClickHouseShape | undefined, place: string): void {
+export function assertTableOwned(existing: ClickHouseShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
-      `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
+      `${qualifiedName} already exists and was not created by a load. Choose another table name, or rename that table.`,
     )
 }
 
@@ -294,12 +294,12 @@ export async function completeStaging(
 
 export const loadedOf = ({
   target,
-  held,
+  heldColumns,
   reading,
   written,
 }: ClickHouseStagedTable): LoadedFeed & { reading?: unknown } => ({
   target,
-  held,
+  heldColumns,
   reading,
   sourceRows: written?.rows,
 })

@@ -32,7 +32,7 @@ export async function runTransformation(
     for (const load of loads) await assertStagingKept(access, load)
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(error, first.place)
+    throw warehouseProblem(error, first.qualifiedName)
   }
 }
 
@@ -45,11 +45,11 @@ async function runStatement(
 ): Promise<void> {
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const schemas = await listSchemas(access)
-  const there = await listRelations(access, schemas)
+  const relations = await listRelations(access, schemas)
   // Unqualified names refer to the loaded rows, and to tables that earlier statements created.
   const { text } = resolveNames(statement, {
     schemas: [],
-    relations: there,
+    relations: relations,
     address: ({ schema, name }) => qualifyName(databaseOf({ key: access.key, schema }), name),
   })
   const queryId = randomUUID()

@@ -23,9 +23,9 @@ export const affectsViews = (changes: readonly TableChange[]): boolean =>
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
   const runTables = runDatabase(access.key, { run, attempt })
   for (const { at } of await listDependents(access, { schema, name: table })) {
-    const place = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
+    const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
     const hidden = qualifyName(runTables, `aside_${randomUUID()}`)
-    await executeStatement(access.service, `rename table ${place} to ${hidden}`).catch((error: unknown) => {
+    await executeStatement(access.service, `rename table ${qualifiedName} to ${hidden}`).catch((error: unknown) => {
       if (!isCode(error, errorCodes.unknownTable)) throw error
     })
   }

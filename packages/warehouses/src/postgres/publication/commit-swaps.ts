@@ -11,7 +11,7 @@ export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '2350
 
 /** A table that the transaction publishes, with the views over its changed columns. */
 interface ChangedTable {
-  place: string
+  qualifiedName: string
   views: readonly DependentView[]
   published: { changes: readonly TableChange[] }
   /** True for a restore: the user cannot correct the columns of an earlier table, so the advice differs. */
@@ -46,7 +46,7 @@ function viewNotRecreated(
   if (!changed || retryableCodes.has(code) || !/^(42|22)/.test(code)) return undefined
   const failed = statementAt(statements, Number((error as { position?: string }).position))
   const {
-    place,
+    qualifiedName,
     views,
     published,
     restores = false,
@@ -57,7 +57,7 @@ function viewNotRecreated(
   const view = views.find(isCreatedBy(failed))
   const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
   const what = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
-  const sentence = `The columns of ${place} change (${describeChanges(published.changes)}), and ${what} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
+  const sentence = `The columns of ${qualifiedName} change (${describeChanges(published.changes)}), and ${what} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error, advice: restores ? restoreAdvice : loadAdvice })
 }
 

@@ -46,8 +46,8 @@ export async function indexAndAnalyze(
 
 /** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */
 function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
-  const there = columns.filter(({ name }) => keys.includes(name))
-  if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
+  const keyColumns = columns.filter(({ name }) => keys.includes(name))
+  if (keyColumns.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
   return keys.map((name) => escapeIdentifier(name))
 }
 

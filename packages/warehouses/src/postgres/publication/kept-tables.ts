@@ -116,10 +116,10 @@ export async function findKeptPublication(
   return rows[0]
 }
 
-export function nothingKept(place: string): WarehouseProblem {
+export function nothingKept(qualifiedName: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
-    `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS, or less if the disk is full; incremental loads (MERGE) keep none.`,
+    `No earlier version of ${qualifiedName} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS, or less if the disk is full; incremental loads (MERGE) keep none.`,
   )
 }
 

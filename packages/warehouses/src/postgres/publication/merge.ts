@@ -31,7 +31,7 @@ export async function prepareMerges(
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
-    if (load.keys.length === 0) throw noKey(load.problemContext.place)
+    if (load.keys.length === 0) throw noKey(load.problemContext.qualifiedName)
     load.records = recordsOf(loads, load.target)
   }
   const copiedRows = new Set<PostgresStagedTable>()
@@ -196,18 +196,18 @@ async function copyRowsToStaging(
 /** Returns how the load is published. Throws for a merge without a key, which would append all rows, and append them again if it ran twice. */
 export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
-  if (load.keys.length === 0) throw noKey(load.problemContext.place)
+  if (load.keys.length === 0) throw noKey(load.problemContext.qualifiedName)
   return mode
 }
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
-  const sentence = `Another run changed ${problemContext.place} during the merge of this run. The run is retried automatically.`
+  const sentence = `Another run changed ${problemContext.qualifiedName} during the merge of this run. The run is retried automatically.`
   return busyProblem(sentence)
 }
 
 function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with a full load (REPLACE).`,
+    `Rows cannot be merged into ${problemContext.qualifiedName}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with a full load (REPLACE).`,
   )
 }

@@ -24,7 +24,7 @@ export function planPublication(
   const before = feedOf(live, last)
   const plan = planLoad(typeRules, before, {
     target: load.target,
-    held: load.held,
+    heldColumns: load.heldColumns,
     sourceRows: load.written?.sourceRows,
     merging,
   })
@@ -76,12 +76,12 @@ export function planEvolution(
   plan: TablePlan<TypedColumn>,
   fed: readonly string[],
 ): TableEvolution {
-  const there = new Map(live.columns.map((column) => [column.name, column]))
-  const isKey = (name: string) => there.get(name)?.partitionKey === true
+  const liveColumns = new Map(live.columns.map((column) => [column.name, column]))
+  const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
   const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
-  const added = plan.columns.filter(({ name }) => !there.has(name))
+  const added = plan.columns.filter(({ name }) => !liveColumns.has(name))
   const relabelled = plan.columns.filter(
-    ({ name, label }) => isRelabelled(there.get(name), label) && fed.includes(name),
+    ({ name, label }) => isRelabelled(liveColumns.get(name), label) && fed.includes(name),
   )
   return {
     rebuild,

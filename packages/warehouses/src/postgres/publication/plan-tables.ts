@@ -18,11 +18,11 @@ const setStatementTimeout = `set local statement_timeout = '12h'`
 /** See `Loader.plan`. It blocks neither readers nor other loads. */
 export async function planTables(
   pools: PostgresPools,
-  given: readonly PostgresStagedTable[],
+  stagedTables: readonly PostgresStagedTable[],
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
-  const loads = await prepareLoads({ pools, loads: given, options }, signal)
+  const loads = await prepareLoads({ pools, loads: stagedTables, options }, signal)
   const tables: PlannedTable[] = []
   for (const load of loads) tables.push(await planLoadedTable(pools, load, options, signal))
   await options.onPlan?.(tables)

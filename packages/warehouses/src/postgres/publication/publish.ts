@@ -92,7 +92,9 @@ export async function retryWhileTableIsRead<T>(
       if (!shouldRetry) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
     }
     if (tries + 1 === lockTimeoutsMs.length)
-      onWait?.(`The publication of ${scene.place} waits for queries that read it. It continues when they have ended.`)
+      onWait?.(
+        `The publication of ${scene.qualifiedName} waits for queries that read it. It continues when they have ended.`,
+      )
     await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
       () => {},
     )
@@ -101,10 +103,16 @@ export async function retryWhileTableIsRead<T>(
 
 /** Runs the slow steps that block no reader. Returns the loads in the order in which their tables are locked, which prevents deadlocks. */
 export async function prepareLoads(
-  { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
+  {
+    pools,
+    loads: stagedTables,
+    options,
+  }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
   signal: AbortSignal,
 ): Promise<PostgresStagedTable[]> {
-  const loads = given.toSorted((one, other) => (one.problemContext.place < other.problemContext.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) =>
+    one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
+  )
   const merging = options.mode === 'MERGE'
   for (const load of loads) await completeStagingTable(pools, load, merging, signal)
   if (merging) await prepareMerges(pools, loads, signal)
@@ -151,7 +159,7 @@ async function swapAll(
     borrowed.ignoreAbort()
     await commitSwaps(
       client,
-      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.problemContext.place })),
+      swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
     )
     // After a merge in place, the staging table is not the published partition and is dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable

@@ -40,7 +40,7 @@ interface RestoreRequest {
 }
 
 interface RestoredTable {
-  place: string
+  qualifiedName: string
   statements: string[]
   views: DependentView[]
   /** The replaced partition, which is kept so that the restore can be undone. */
@@ -55,11 +55,11 @@ interface RestoredTable {
  */
 export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
-  const scene = { place: qualifyName(target.schema, target.table) }
+  const scene = { qualifiedName: qualifyName(target.schema, target.table) }
   return retryWhileTableIsRead(scene, options, signal, async (wait) => {
     const { publication, returned } = await restoreAll(restoring, wait, signal)
     await failpoint('published')
-    const tidied = Promise.all(returned.map(({ place }) => analyzeTable(pools, place))).then(() => {})
+    const tidied = Promise.all(returned.map(({ qualifiedName }) => analyzeTable(pools, qualifiedName))).then(() => {})
     if (options.onBackgroundWork) options.onBackgroundWork(tidied)
     else await tidied
     return publication
@@ -112,29 +112,33 @@ async function planRestoredTable(
   read: string,
   wait: number,
 ): Promise<RestoredTable> {
-  const place = qualifyName(schema, table)
-  const scene = { place }
+  const qualifiedName = qualifyName(schema, table)
+  const scene = { qualifiedName }
   const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
-  if (partition !== null && !kept) throw nothingKept(place)
+  if (partition !== null && !kept) throw nothingKept(qualifiedName)
   if (await readShape(client, schema, table))
-    await client.query(`lock table only ${place} in share update exclusive mode`)
+    await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
   const live = await readShape(client, schema, table)
   if (live && !live.owned) throw tableNotOwned(scene)
   if (live?.partition) await client.query(blockAutovacuum(qualifyName('sluice', live.partition), wait))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), wait))
   const last = await findLastEntry(client, partition ?? undefined)
   const attached =
-    partition === null ? [] : [`alter table ${place} attach partition ${qualifyName('sluice', partition)} default`]
+    partition === null
+      ? []
+      : [`alter table ${qualifiedName} attach partition ${qualifyName('sluice', partition)} default`]
   const detached = live?.partition
-    ? [`alter table ${place} detach partition ${qualifyName('sluice', live.partition)}`]
+    ? [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', live.partition)}`]
     : []
   const change =
-    kept && partition !== null ? await planShapeChange(client, { place, live, kept, partition, read }) : noShapeChange
+    kept && partition !== null
+      ? await planShapeChange(client, { qualifiedName, live, kept, partition, read })
+      : noShapeChange
   const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
   const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
   return {
-    place,
+    qualifiedName,
     statements: [...detached, ...change.statements, ...attached],
     views: change.views,
     replaced: { schema, table, partition: live?.partition ?? null },
@@ -164,7 +168,7 @@ interface ShapeChange {
 const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
 
 interface RestoredShapes {
-  place: string
+  qualifiedName: string
   live: PostgresShape | undefined
   kept: PostgresShape
   partition: string
@@ -174,22 +178,22 @@ interface RestoredShapes {
 /** Plans the table's earlier columns and types. A column added since then is dropped, or stays without values if views read it. */
 async function planShapeChange(
   client: ClientBase,
-  { place, live, kept, partition, read }: RestoredShapes,
+  { qualifiedName, live, kept, partition, read }: RestoredShapes,
 ): Promise<ShapeChange> {
   const before = columnsOf(kept)
-  if (!live) return { ...noShapeChange, statements: createTable(place, before, read) }
+  if (!live) return { ...noShapeChange, statements: createTable(qualifiedName, before, read) }
   const now = columnsOf(live)
   const names = new Set(before.map(({ name }) => name))
   const stay: typeof now = []
   for (const column of now.filter(({ name }) => !names.has(name)))
     if ((await dependentViews(client, live.oid, [column.name])).length > 0) stay.push(column)
-  const there = new Map(now.map((column) => [column.name, column]))
+  const currentColumns = new Map(now.map((column) => [column.name, column]))
   const dropped = now
     .map(({ name }) => name)
     .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
-  const retyped = before.filter(({ name, type }) => there.has(name) && there.get(name)!.type !== type)
+  const retyped = before.filter(({ name, type }) => currentColumns.has(name) && currentColumns.get(name)!.type !== type)
   const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
-  const { forTable, rebuild } = planEvolution(place, live, plan, [...names])
+  const { forTable, rebuild } = planEvolution(qualifiedName, live, plan, [...names])
   const here = qualifyName('sluice', partition)
   const completed =
     stay.length === 0
@@ -198,20 +202,22 @@ async function planShapeChange(
           ...stay.map((column) => `alter table ${here} add column ${columnList([column])}`),
           ...columnComments(here, stay),
         ]
-  const reshaped = rebuild ? [`drop table ${place}`, ...createTable(place, plan.columns, read)] : forTable
+  const reshaped = rebuild
+    ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, plan.columns, read)]
+    : forTable
   return {
     statements: [...completed, ...reshaped],
-    views: await findBlockingViews(client, { place }, live, plan, rebuild),
+    views: await findBlockingViews(client, { qualifiedName }, live, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
       ...before
-        .filter(({ name }) => !there.has(name))
+        .filter(({ name }) => !currentColumns.has(name))
         .map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
       ...retyped.map(
         ({ name, type }): TableChange => ({
           kind: 'TYPE_CHANGED',
           column: name,
-          from: there.get(name)!.type,
+          from: currentColumns.get(name)!.type,
           to: type,
         }),
       ),

@@ -31,7 +31,7 @@ export async function exposeStagedRows(
   const drop = async () => {
     for (const schema of [shown, bare]) await dropPersistently(pools, schema)
   }
-  const place = qualifyName(tables[0]!.schema, tables[0]!.table)
+  const qualifiedName = qualifyName(tables[0]!.schema, tables[0]!.table)
   const live = await withClient(pools.statements, undefined, async (client) => {
     await client.query(`begin; ${shortTimeouts}`)
     await client.query(
@@ -44,7 +44,7 @@ export async function exposeStagedRows(
     return oids
   }).catch(async (error: unknown) => {
     await drop().catch(() => {})
-    throw warehouseProblem(error, { place })
+    throw warehouseProblem(error, { qualifiedName })
   })
   return {
     schema: shown,
@@ -54,7 +54,7 @@ export async function exposeStagedRows(
     },
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
-        throw warehouseProblem(error, { place })
+        throw warehouseProblem(error, { qualifiedName })
       })
     },
   }

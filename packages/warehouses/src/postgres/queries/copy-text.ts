@@ -103,8 +103,8 @@ export class CopyText implements Submittable {
     this.#wake?.()
   }
 
-  readonly #read = (given: Buffer): void => {
-    const bytes = this.#cutHeader ? Buffer.concat([this.#cutHeader, given]) : given
+  readonly #read = (chunk: Buffer): void => {
+    const bytes = this.#cutHeader ? Buffer.concat([this.#cutHeader, chunk]) : chunk
     this.#cutHeader = undefined
     let at = 0
     while (at < bytes.length) {

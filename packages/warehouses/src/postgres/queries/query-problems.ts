@@ -43,7 +43,7 @@ const queryFaultClasses = new Set([
  * of the service.
  */
 export function queryProblem(error: unknown, context: QueryContext): unknown {
-  if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
+  if (!(error instanceof DatabaseError)) return warehouseProblem(error, { qualifiedName: 'the warehouse' })
   const code = error.code ?? ''
   const words = redactedMessage(error, context.query)
   const problem = (name: string, sentence: string, retryable = false) =>
@@ -71,7 +71,7 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
       'QUERY_FAILED',
       `The query failed${describePosition(positionOf(error, context), context.query)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
     )
-  return warehouseProblem(error, { place: 'the warehouse' })
+  return warehouseProblem(error, { qualifiedName: 'the warehouse' })
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {

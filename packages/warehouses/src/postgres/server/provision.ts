@@ -175,7 +175,7 @@ function provisioningProblem(error: unknown, database: string): unknown {
   const { code } = error as { code?: string }
   if (code === '55P03')
     return busyProblem('Another process is creating the warehouse. Try again in a moment.', { cause: error })
-  if (code !== '42501') return warehouseProblem(error, { place: database })
+  if (code !== '42501') return warehouseProblem(error, { qualifiedName: database })
   return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
 }
 

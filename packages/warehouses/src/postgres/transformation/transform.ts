@@ -126,7 +126,7 @@ const limitCodes = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 function statementProblem(error: unknown, named: string, statement: string): unknown {
   if (error instanceof WarehouseProblem && limitCodes.has(error.code))
     return transformationFailed(`${named} was stopped. ${error.message}`, error)
-  const known = warehouseProblem(error, { place: named })
+  const known = warehouseProblem(error, { qualifiedName: named })
   if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known
   const { code, message, position, hint } = error as {
     code?: string

@@ -58,7 +58,7 @@ async function moveBack(
   schema: string,
   { target, stagingTable }: PostgresStagedTable,
 ): Promise<number> {
-  const place = qualifyName(schema, target.table)
+  const qualifiedName = qualifyName(schema, target.table)
   const shape = await readShape(client, schema, target.table)
   const { rowCount: plain } = await client.query(
     `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
@@ -74,12 +74,12 @@ async function moveBack(
   const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
   const staging = qualifyName('sluice', stagingTable)
   const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
-  const { rows } = await client.query(`select count(*)::float8 as count from ${place}`)
+  const { rows } = await client.query(`select count(*)::float8 as count from ${qualifiedName}`)
   await client.query(
     [
-      ...(await plainColumns(client, shape.oid, place)),
+      ...(await plainColumns(client, shape.oid, qualifiedName)),
       ...(await renameIndexes(client, shape.oid, schema, stagingTable)),
-      `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table ${qualifiedName} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualifyName(schema, stagingTable)} set schema sluice`,
       commentOnStaging(stagingTable, target),
       ...columnComments(staging, relabelled),
@@ -91,7 +91,7 @@ async function moveBack(
 /**
  * Returns statements that turn generated columns into plain ones with their current values: a published table accepts no other columns.
  */
-async function plainColumns(client: ClientBase, table: unknown, place: string): Promise<string[]> {
+async function plainColumns(client: ClientBase, table: unknown, qualifiedName: string): Promise<string[]> {
   const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
     `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as filling
      from pg_attribute where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
@@ -103,7 +103,9 @@ async function plainColumns(client: ClientBase, table: unknown, place: string): 
     [table],
   )
   return [
-    ...rows.map(({ name, filling }) => `alter table ${place} alter column ${escapeIdentifier(name)} drop ${filling}`),
+    ...rows.map(
+      ({ name, filling }) => `alter table ${qualifiedName} alter column ${escapeIdentifier(name)} drop ${filling}`,
+    ),
     ...sequences.map(({ name }) => `drop sequence ${name}`),
   ]
 }
@@ -124,8 +126,8 @@ async function renameIndexes(
   )
   return rows.map(({ name }, index) => {
     const suffix = `_i${index + 1}`
-    const own = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
-    return `alter index ${qualifyName(schema, name)} rename to ${own}`
+    const ownName = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
+    return `alter index ${qualifyName(schema, name)} rename to ${ownName}`
   })
 }
 

@@ -34,28 +34,30 @@ export async function defineView(
 ): Promise<DefinedView> {
   checkSchemaName(view.schema)
   checkTableName(view.name)
-  const place = qualifyName(view.schema, view.name)
+  const qualifiedName = qualifyName(view.schema, view.name)
   try {
     using borrowed = await borrowConnection(pools.transactions, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await findCurrentView(client, view)
-    const limits = { seconds, signal, what: `The query of ${place}` }
+    const limits = { seconds, signal, what: `The query of ${qualifiedName}` }
     const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
     if (!current || view.recreate || !isSame(current, view))
       await replaceCurrentView(client, view, { current, empty, mostBytes, make })
     else await moveView(client, current, view)
     await client.query(
-      `comment on ${viewKeyword(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`,
+      `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(commentOf(markOf(view)))}`,
     )
     const read = await listReads(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
     // The planner's row count is displayed for the view.
-    if (view.materialized) await client.query(`analyze ${place}`).catch(() => {})
+    if (view.materialized) await client.query(`analyze ${qualifiedName}`).catch(() => {})
     return { reads: read }
   } catch (error) {
-    if (signal.aborted) throw viewProblems.tooLong(place, seconds)
-    throw (error as { code?: string }).code === '42P07' ? viewProblems.taken(place) : warehouseProblem(error, { place })
+    if (signal.aborted) throw viewProblems.tooLong(qualifiedName, seconds)
+    throw (error as { code?: string }).code === '42P07'
+      ? viewProblems.taken(qualifiedName)
+      : warehouseProblem(error, { qualifiedName })
   }
 }
 
@@ -67,12 +69,12 @@ async function findCurrentView(
   client: ClientBase,
   view: ViewDefinition,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
-  const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
-  if (there && there.oid !== own?.oid) {
-    if (!own && view.takesOver && isView(there) && there.owned) return there
+  const [ownView, existing] = [await findManagedView(client, view.id), await findRelation(client, view)]
+  if (existing && existing.oid !== ownView?.oid) {
+    if (!ownView && view.takesOver && isView(existing) && existing.owned) return existing
     throw viewProblems.taken(qualifyName(view.schema, view.name))
   }
-  return own
+  return ownView
 }
 
 /** Renames a view to its new place via a temporary name, because the rename and the change of schema are two statements. */
@@ -123,32 +125,37 @@ async function replaceCurrentView(
   view: ViewDefinition,
   { current, empty, mostBytes, make }: ViewReplacement,
 ): Promise<unknown> {
-  const made = { schema: view.schema, name: temporaryName() }
+  const temporaryView = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
-  const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(made.schema, made.name)} as (\n`
+  const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
   const query = trimStatementEnd(view.query)
   await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
-    throw queryFailed(error, { query: view.query, before: opening.length, place: qualifyName(view.schema, view.name) })
+    throw queryFailed(error, {
+      query: view.query,
+      before: opening.length,
+      qualifiedName: qualifyName(view.schema, view.name),
+    })
   })
   // With this search path, PostgreSQL prints names with their schemas.
   await client.query('set local search_path = pg_catalog')
-  const { oid } = (await findRelation(client, made))!
+  const { oid } = (await findRelation(client, temporaryView))!
   await assertReadsNothingHidden(client, oid)
   if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
 
-  if (!current) return renameView(client, view, made)
+  if (!current) return renameView(client, view, temporaryView)
   // The server cannot read a cyclic view, and a load could not recreate the views that depend on it.
   if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualifyName(view.schema, view.name))
   await moveView(client, current, view)
-  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
+  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, temporaryView, oid)))
+    return undefined
   const over = await dependentViews(client, current.oid)
   const foreign = over.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreign.length > 0) throw viewProblems.readByOthers(qualifyName(view.schema, view.name), foreign)
   const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
   for (const { drop } of over.toReversed()) await client.query(drop)
   await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualifyName(view.schema, view.name)}`)
-  await renameView(client, view, made)
+  await renameView(client, view, temporaryView)
   for (const index of indexes) await recreateIndex(client, index)
   const names = over.map(({ name }) => name)
   for (const statement of over.flatMap(({ create }) => create))
@@ -158,16 +165,16 @@ async function replaceCurrentView(
   return undefined
 }
 
-const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, made: TablePlace) =>
+const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, temporaryView: TablePlace) =>
   client.query(
-    `alter ${viewKeyword(materialized)} ${qualifyName(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
+    `alter ${viewKeyword(materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} rename to ${escapeIdentifier(name)}`,
   )
 
 /** Changes the query of the view in place, if its columns stay or new ones are only appended: dependent views are not affected. */
 async function tryReplaceInPlace(
   client: ClientBase,
   view: TablePlace,
-  made: TablePlace,
+  temporaryView: TablePlace,
   oid: number,
 ): Promise<boolean> {
   const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [oid])
@@ -181,7 +188,7 @@ async function tryReplaceInPlace(
     await client.query('rollback to savepoint in_place')
     return false
   }
-  await client.query(`drop view ${qualifyName(made.schema, made.name)}`)
+  await client.query(`drop view ${qualifyName(temporaryView.schema, temporaryView.name)}`)
   return true
 }
 

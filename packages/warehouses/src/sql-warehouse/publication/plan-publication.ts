@@ -33,7 +33,7 @@ export async function planPublication(
     await recoverPending(dialect, session)
     return readShape(dialect, session, { schema, name: table })
   })
-  assertTableOwned(live, load.place)
+  assertTableOwned(live, load.qualifiedName)
   if (before && before.live?.id === live?.id) return before
   const merged =
     merging && live
@@ -72,10 +72,10 @@ export async function planPublishedState(
   const { load, live: before, merged, rows } = planned
   const { schema, table, run, attempt } = load.target
   const live = await readShape(dialect, tables, { schema, name: table })
-  if (live?.id !== before?.id) throw concurrentlyChanged(load.place)
-  const there = tableToPublish(planned)
-  const mark = (await readMarks(dialect, ledger, there.id)).get(there.id)
-  if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
+  if (live?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
+  const liveTable = tableToPublish(planned)
+  const mark = (await readMarks(dialect, ledger, liveTable.id)).get(liveTable.id)
+  if (!mark || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
@@ -99,14 +99,14 @@ export async function planPublishedState(
 
 /** Plans the load again over the current table. Throws WAREHOUSE_BUSY if the columns differ from those of the staging table. */
 export function planCurrentTable(dialect: SqlDialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
-  const { target, held, reading, written } = load
-  const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
+  const { target, heldColumns, reading, written } = load
+  const now = planTableAfterLoad(dialect, live, { target, heldColumns, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
     columns
       .map(({ name, type }) => `${name}\0${type}`)
       .toSorted()
       .join('\0')
-  if (types(now.columns) !== types(load.columns)) throw concurrentlyChanged(load.place)
+  if (types(now.columns) !== types(load.columns)) throw concurrentlyChanged(load.qualifiedName)
   return now
 }
 
@@ -119,12 +119,12 @@ export const viewRebuildProblem = (
   dialect: SqlDialect,
   error: unknown,
   views: readonly ManagedView[],
-  place: string,
+  qualifiedName: string,
 ): unknown =>
   viewsDepend(
     dialect,
     error,
-    place,
+    qualifiedName,
     (reason) =>
-      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} The old data stays. Change or drop these views and run again.`,
+      `The views over ${qualifiedName} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} The old data stays. Change or drop these views and run again.`,
   )

@@ -19,10 +19,10 @@ export async function exposeStagedRows(
   of: { run: string; attempt: number },
 ): Promise<StagedRowsPreview> {
   const schema = hiddenSchemaName('shown', of, tables)
-  const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
+  const qualifiedName = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
   const service = <Result>(work: (session: SqlSession) => Promise<Result>) =>
     withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
-      throw toWarehouseProblem(dialect, error, place)
+      throw toWarehouseProblem(dialect, error, qualifiedName)
     })
   try {
     await service(async (session) => {

@@ -46,7 +46,7 @@ export async function runTransformation(
         `The transformation was stopped because it exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
         error,
       )
-    throw toWarehouseProblem(dialect, error, first.place)
+    throw toWarehouseProblem(dialect, error, first.qualifiedName)
   }
 }
 

@@ -58,18 +58,18 @@ const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign'
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
-  let [begin, depth, own] = [by!.end, 0, [] as SqlToken[]]
+  let [begin, depth, itemTokens] = [by!.end, 0, [] as SqlToken[]]
   const close = (end: number) => {
-    const last = own.length > 1 ? own.at(-1) : undefined
+    const last = itemTokens.length > 1 ? itemTokens.at(-1) : undefined
     const [down, up] = [isWord(last, 'desc'), isWord(last, 'asc')]
-    if (down || up) own.pop()
-    if (own.length > 0)
+    if (down || up) itemTokens.pop()
+    if (itemTokens.length > 0)
       items.push({
         text: text.slice(begin, down || up ? last!.start : end).trim(),
-        tokens: own,
+        tokens: itemTokens,
         direction: down ? ' desc' : '',
       })
-    own = []
+    itemTokens = []
   }
   for (const token of tokens) {
     if (depth === 0 && isWord(token, 'offset')) {
@@ -83,7 +83,7 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
     }
     if (isSign(token, '(')) depth += 1
     if (isSign(token, ')')) depth -= 1
-    own.push(token)
+    itemTokens.push(token)
   }
   close(to)
   return items
