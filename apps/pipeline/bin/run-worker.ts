@@ -111,7 +111,7 @@ await main(async () => {
     host: config.LISTEN_HOST,
     registry,
     isStopping: () => stopping,
-    parts: [
+    checks: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
       filesHealthCheck(filesDirectory),

@@ -57,7 +57,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     translate: translateDatabaseError,
-    parts: [
+    checks: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
       // The service works without the folder, except for uploads.
@@ -78,7 +78,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return principal
       },
     }),
-    run: (operation, caller, facts, work) => audited(operation, caller, facts, ownContext, work),
+    run: (operation, caller, requestFacts, callback) => audited(operation, caller, requestFacts, ownContext, callback),
   })
 }
 

@@ -73,11 +73,11 @@ const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
 /** Returns a sentence that names the missing and the new columns. With `plan`, it also says what a run would do with them. */
 function describeDifferences(
   before: readonly RememberedColumn[],
-  known: readonly RememberedColumn[],
+  rememberedColumns: readonly RememberedColumn[],
   now: readonly FedColumn[],
   plan?: ShapePlan,
 ): string {
-  const [knownNames, names] = [known, now].map((columns) => new Set(columns.map(({ name }) => name)))
+  const [knownNames, names] = [rememberedColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
   const missing = before.filter(({ name }) => !names!.has(name))
   const added = now.filter(({ name }) => !knownNames!.has(name))
   if (missing.length === 0 && added.length === 0) return ''
@@ -110,8 +110,10 @@ function describeDifferences(
  * Names the columns whose type a run would change. Omits columns that had no type yet, and changes of precision, because decimals get
  * more digits with almost every file.
  */
-function describeTypeChanges(known: readonly RememberedColumn[], plan: ShapePlan): string {
-  const decided = new Map(known.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))
+function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], plan: ShapePlan): string {
+  const decided = new Map(
+    rememberedColumns.filter(({ undecided }) => !undecided).map((column) => [column.name, column]),
+  )
   const changes = plan.columns.flatMap(({ name, label, dataType }) => {
     const from = decided.get(name)?.dataType
     return from === undefined || from === dataType

@@ -99,8 +99,8 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
 /** Returns the text for a missing field, with the reason in its schema, if there is one. */
 function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
   const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
-  const why = properties?.[name]?.whyRequired
-  return why ? `is required: ${why}` : 'is required'
+  const reason = properties?.[name]?.whyRequired
+  return reason ? `is required: ${reason}` : 'is required'
 }
 
 const oneOf = (values: unknown[]): string => `must be one of: ${values.join(', ')}`.slice(0, 1000)

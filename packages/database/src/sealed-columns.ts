@@ -78,16 +78,16 @@ export async function resealAll(
   db: Kysely<any>,
   ring: KeyRing,
   columns: readonly SealedColumn[],
-  say: (line: string) => void,
+  writeLine: (line: string) => void,
 ): Promise<boolean> {
   let left = 0
   for (const sealed of columns) {
     const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
-    say(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
-    for (const sentence of unreadable) say(`  ${sentence}`)
+    writeLine(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
+    for (const sentence of unreadable) writeLine(`  ${sentence}`)
     left += here
   }
-  say(
+  writeLine(
     left === 0
       ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
       : `Keep the older keys: ${left} values still need them. Once every process lists "${ring.newest}" first, run this again.`,

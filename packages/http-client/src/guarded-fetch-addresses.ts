@@ -63,10 +63,11 @@ export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
 function parseAllowList(entries: readonly string[]): OutgoingAllowList {
   const ranges = entries.map(rangeOf)
   const hosts = new Set(entries.filter((_entry, index) => ranges[index] === undefined).map(hostOf))
-  const known = ranges.filter((range) => range !== undefined)
+  const validRanges = ranges.filter((range) => range !== undefined)
   return {
     names: (host, port) => hosts.has(withoutDot(host)) || hosts.has(`${withoutDot(host)}:${port}`),
-    holds: (text) => ipaddr.isValid(text) && known.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),
+    holds: (text) =>
+      ipaddr.isValid(text) && validRanges.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),
   }
 }
 

@@ -45,8 +45,8 @@ export function guardedFetch({
 
   /** Returns the addresses to connect to. Throws if one of them is not allowed. */
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
-    const { addresses, named } = await resolveHost(hostname, port)
-    if (protocol !== 'https:' && !named)
+    const { addresses, isInternalName } = await resolveHost(hostname, port)
+    if (protocol !== 'https:' && !isInternalName)
       throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} accepts https only.`)
     return addresses
   }

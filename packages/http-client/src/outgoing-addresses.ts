@@ -19,7 +19,7 @@ export interface OutgoingAddresses {
   /** Connect to these addresses only: a second lookup may return others. */
   addresses: ResolvedAddress[]
   /** The operator allows all of them by name or range. */
-  named: boolean
+  isInternalName: boolean
 }
 
 /**
@@ -35,14 +35,14 @@ export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: Outgoi
     const addresses =
       literalAddress(host) ?? (await (allowed.names(host, port) ? lookUpOperatorHost : lookUpUserHost)(host))
     if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`, { code: 'HOST_UNKNOWN' })
-    if (allowed.names(host, port)) return { addresses, named: true }
+    if (allowed.names(host, port)) return { addresses, isInternalName: true }
     const unlisted = addresses.filter(({ address }) => !allowed.holds(address))
     const special = unlisted.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
     if (special)
       throw addressRefused(
         `${host} leads to an address that ${special}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
-    return { addresses, named: unlisted.length === 0 }
+    return { addresses, isInternalName: unlisted.length === 0 }
   }
 }
 

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 interface PollingOptions {
   /** Milliseconds before the next round if the last one found no more work. */
-  rest: number
-  /** Milliseconds after a failed round. Default: `rest`. */
+  pauseMs: number
+  /** Milliseconds after a failed round. Default: `pauseMs`. */
   afterTrouble?: number
   /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
   farewell: number
@@ -14,19 +14,19 @@ interface PollingOptions {
 /** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
 export function startPollingLoop(
   round: (signal: AbortSignal) => Promise<boolean>,
-  { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
+  { pauseMs, afterTrouble = pauseMs, farewell, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const aborting = new AbortController()
   const pauseAfter = async () => {
     try {
-      return (await round(aborting.signal)) ? 0 : rest
+      return (await round(aborting.signal)) ? 0 : pauseMs
     } catch (error) {
       failed(error)
       return afterTrouble
     }
   }
-  const work = (async () => {
+  const callback = (async () => {
     while (!stopping.signal.aborted) {
       const pause = await pauseAfter()
       if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
@@ -36,7 +36,7 @@ export function startPollingLoop(
     async stop() {
       stopping.abort()
       const timer = setTimeout(() => aborting.abort(), farewell)
-      await work
+      await callback
       clearTimeout(timer)
     },
   }

@@ -109,15 +109,16 @@ export class Semaphore {
     })
   }
 
-  /** Runs `work` in a slot. Throws what `acquire` and `work` throw. */
-  async run<T>(key: string, work: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
+  /** Runs `callback` in a slot. Throws what `acquire` and `callback` throw. */
+  async run<T>(key: string, callback: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
     using _slot = await this.acquire(key, share)
-    return await work()
+    return await callback()
   }
 
   /** Returns `run` bound to one key. The signal ends the waiting. */
   queueOf(key: string, share: Omit<SlotRequest, 'signal'> = {}) {
-    return <T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> => this.run(key, work, { ...share, signal })
+    return <T>(callback: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+      this.run(key, callback, { ...share, signal })
   }
 
   #mayStart({ heldSlots }: KeyQueue, { leave = 0 }: SlotRequest): boolean {

@@ -80,8 +80,8 @@ export const missingTableAdvice =
   'It was deleted or not created yet. Load the table, create the view, or correct the query.'
 
 /** Replaces values of secured variables in a server's error message, which may quote them. */
-export function redactValues(words: string, values: readonly (string | null)[]): string {
-  let left = words.slice(0, 1_500)
+export function redactValues(message: string, values: readonly (string | null)[]): string {
+  let left = message.slice(0, 1_500)
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
     if (value && value.length > 3) left = left.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
     else if (value) left = left.replaceAll(`'${value}'`, 'the value of a variable')

@@ -25,23 +25,23 @@ const sendTimeoutMs = 60_000
 const shutdownTimeoutMs = 10_000
 
 /** Handles password-reset requests and sends queued mails until it is stopped. Several processes may run it. */
-export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
-  startPollingLoop((signal) => sendQueuedMails(parts, signal), {
-    rest: pollIntervalMs,
+export const startMailSender = (options: MailSenderOptions): { stop(): Promise<void> } =>
+  startPollingLoop((signal) => sendQueuedMails(options, signal), {
+    pauseMs: pollIntervalMs,
     afterTrouble: pollAfterFailureMs,
     farewell: shutdownTimeoutMs,
-    failed: (err) => parts.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
+    failed: (err) => options.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
   })
 
 /** Handles the due requests and mails once. Returns whether it found any. */
 export async function sendQueuedMails(
-  parts: MailSenderOptions,
+  options: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<boolean> {
-  const answered = await parts.answerPasswordReset()
-  if (!parts.send) return answered
-  const claimed = await claimMails(parts.db, mailsPerBatch)
-  await waitForAll(claimed.map((mail) => sendMail(parts, mail, signal)))
+  const answered = await options.answerPasswordReset()
+  if (!options.send) return answered
+  const claimed = await claimMails(options.db, mailsPerBatch)
+  await waitForAll(claimed.map((mail) => sendMail(options, mail, signal)))
   return answered || claimed.length > 0
 }
 

@@ -44,7 +44,7 @@ export function startMaintenance({ db, logger, metrics, jobs, every = msPerHour 
       return false
     },
     {
-      rest: every,
+      pauseMs: every,
       farewell: 0,
       failed: (err) => logger.warn({ err }, 'maintenance could not start; it runs again in an hour'),
     },
@@ -75,15 +75,15 @@ async function runJobs(
   }
 }
 
-/** Runs `work` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
-async function runExclusively(db: Kysely<DB>, work: () => Promise<void>): Promise<void> {
+/** Runs `callback` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
+async function runExclusively(db: Kysely<DB>, callback: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {
     const { rows } = await sql<{
       locked: boolean
     }>`select pg_try_advisory_lock(${maintenanceLockId}) as locked`.execute(connection)
     if (!rows[0]?.locked) return
     try {
-      await work()
+      await callback()
     } finally {
       await sql`select pg_advisory_unlock(${maintenanceLockId})`.execute(connection)
     }

@@ -35,15 +35,15 @@ export function renderSignInPage({
   wrong,
   providers = [],
   organisationForm,
-  ...facts
+  ...pageFacts
 }: SignInFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.signIn
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.signIn
   return renderFrame({
-    ...facts,
-    title: words.title,
+    ...pageFacts,
+    title: pageTexts.title,
     failed: message !== undefined || wrong !== undefined || organisationForm?.error !== undefined,
-    main: html`${application && html`<p class="lead">${words.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
+    main: html`${application && html`<p class="lead">${pageTexts.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
 ${renderSummary(texts, message, { ...wrong, organisation: organisationForm?.error })}
 ${renderForm({
   action,
@@ -65,16 +65,16 @@ ${renderField({
   error: wrong?.password,
   autofocus: !message && !wrong && Boolean(username) && !organisationForm,
 })}
-${renderButton(words.submit)}`,
+${renderButton(pageTexts.submit)}`,
 })}
-<p class="aside"><a href="${facts.prefix ?? ''}/account/forgot-password">${words.forgot}</a></p>
+<p class="aside"><a href="${pageFacts.prefix ?? ''}/account/forgot-password">${pageTexts.forgot}</a></p>
 ${
   providers.length > 0 &&
   renderProviderLinks(
-    words.or,
+    pageTexts.or,
     providers.map(
       ({ href, label }) =>
-        html`<li><a class="button quiet" href="${toSafeHref(href)}">${words.provider(isolateName(label))}</a></li>`,
+        html`<li><a class="button quiet" href="${toSafeHref(href)}">${pageTexts.provider(isolateName(label))}</a></li>`,
     ),
   )
 }
@@ -83,23 +83,23 @@ ${organisationForm && renderOrganisationForm(texts, organisationForm)}`,
 }
 
 const renderOrganisationForm = (
-  { signIn: words }: PageTexts,
+  { signIn: pageTexts }: PageTexts,
   { action, code = '', error }: OrganisationForm,
-) => html`<p class="or"><span>${words.or}</span></p>
+) => html`<p class="or"><span>${pageTexts.or}</span></p>
 ${renderForm({
   method: 'get',
   action,
   hidden: {},
   main: html`${renderField({
     name: 'organisation',
-    label: words.organisation,
-    hint: words.organisationHint,
+    label: pageTexts.organisation,
+    hint: pageTexts.organisationHint,
     error,
     autocomplete: 'organization',
     value: code,
     maxlength: 255,
   })}
-${renderButton(words.organisationSubmit, { quiet: true })}`,
+${renderButton(pageTexts.organisationSubmit, { quiet: true })}`,
 })}`
 
 const renderProviderLinks = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>

@@ -46,7 +46,7 @@ export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promi
   const countOutcome = createOutcomeCounter(options.registry)
   const start = (round: (signal: AbortSignal) => Promise<boolean>) =>
     startPollingLoop(round, {
-      rest: every,
+      pauseMs: every,
       farewell: stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })

@@ -58,7 +58,7 @@ export async function isTableTaken(
  * with the name of the pipeline's table and `__`.
  */
 export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
-  const kept = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
-  const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []
+  const cursor = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
+  const names: unknown[] = Array.isArray(cursor?.tables) ? cursor.tables : []
   return names.filter((name): name is string => typeof name === 'string' && name.startsWith(`${table}__`))
 }

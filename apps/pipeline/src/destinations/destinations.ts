@@ -79,9 +79,9 @@ export function openDestinations({
       const lookupClient = dhis2(lookups, target)
       const importClient = dhis2(imports, target)
       const client: Dhis2Api = {
-        words: lookupClient.words,
+        redact: lookupClient.redact,
         // The list of all data sets with their elements is large, so it needs the limits of imports.
-        get: (path, ...rest) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...rest),
+        get: (path, ...args) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...args),
         post: importClient.post,
       }
       return pushValues({ dhis2: client, ...view, report, signal })

@@ -97,9 +97,9 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
     if (refused) return checkNotRun(check, redact.text(refused))
-    const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
+    const { columns, rows, complete, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
-    const violations = whole ? rows.length : await countRows(warehouse, query, signal)
+    const violations = complete ? rows.length : await countRows(warehouse, query, signal)
     const findings = {
       columns: columns.map((column) => ({
         ...column,
@@ -115,8 +115,8 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, findings, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
-    const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
-    if (!known) throw error
+    const isKnownProblem = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
+    if (!isKnownProblem) throw error
     const message = redact.text(error.message)
     return checkNotRun(
       check,
@@ -171,7 +171,7 @@ async function countRows(
 
 interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
   /** Whether these are all rows. */
-  whole: boolean
+  complete: boolean
   /** Whether the query has no rows. False if the first row is too large to be returned. */
   none: boolean
 }
@@ -189,10 +189,10 @@ async function readFirstRows(
   for (;;) {
     try {
       const { columns, rows, more, truncated } = await warehouse.queries.query(query, signal)
-      return { columns, rows, whole: !more && !truncated, none: rows.length === 0 }
+      return { columns, rows, complete: !more && !truncated, none: rows.length === 0 }
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error
-      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], whole: false, none: false }
+      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], complete: false, none: false }
       if (!isBusy(error) || performance.now() > end) throw error
       await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

@@ -94,7 +94,7 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
 
   return {
     ...createJobQueue(boss),
-    async work(handle) {
+    async callback(handle) {
       const taking = {
         localConcurrency: concurrency,
         groupConcurrency: clientConcurrency,

@@ -89,8 +89,8 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     get secondsLeft() {
       const left = (counts.bytesTotal ?? 0) - counts.bytesRead
       const perSecond = rate('bytes', counts.bytesRead)
-      const known = left > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
-      return known ? left / perSecond : null
+      const isReliable = left > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
+      return isReliable ? left / perSecond : null
     },
   }
 }
@@ -124,12 +124,12 @@ export function logProgress(
 export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals
-  const of = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
+  const ofTotal = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
   const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
   const aside = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
   const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
   const rates = `${formatDataSize(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
-  return `Read ${formatDataSize(bytesRead)}${of}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
+  return `Read ${formatDataSize(bytesRead)}${ofTotal}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
 }
 
 const formatRounded = (amount: number): string => Math.round(amount).toLocaleString('en')

@@ -45,8 +45,8 @@ export async function lastRuns(
   const runsByObject = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
   for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
     const succeeded = (successfulStates as readonly string[]).includes(run.state)
-    const known = runsByObject.get(run.runnable_id) ?? { last: run }
-    runsByObject.set(run.runnable_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
+    const entry = runsByObject.get(run.runnable_id) ?? { last: run }
+    runsByObject.set(run.runnable_id, newest && !succeeded ? { ...entry, last: run } : { ...entry, lastSuccess: run })
   }
   return runsByObject
 }

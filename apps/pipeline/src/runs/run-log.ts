@@ -62,6 +62,6 @@ async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): P
 
 /** Returns the text as PostgreSQL can store it: without NUL and unpaired surrogates, and at most `longest` characters long. */
 export function toStorableText(text: string, longest: number): string {
-  const whole = text.replaceAll('\0', '␀').toWellFormed()
-  return whole.length <= longest ? whole : `${whole.slice(0, longest - 1).toWellFormed()}…`
+  const storable = text.replaceAll('\0', '␀').toWellFormed()
+  return storable.length <= longest ? storable : `${storable.slice(0, longest - 1).toWellFormed()}…`
 }

@@ -90,8 +90,8 @@ function describeDays({ dayOfMonth, dayOfWeek }: Cron['fields']): string {
 function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth']): string {
   const days = numbersIn(values)
   if (days.length === 31) return everyDay
-  const named = [...days.map(formatOrdinal), ...(hasLastChar ? ['last day'] : [])]
-  return `on the ${joinWords(named)} of the month`
+  const dayTexts = [...days.map(formatOrdinal), ...(hasLastChar ? ['last day'] : [])]
+  return `on the ${joinWords(dayTexts)} of the month`
 }
 
 function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {

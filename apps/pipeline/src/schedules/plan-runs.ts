@@ -59,10 +59,10 @@ async function planLocked(
 
 /** Returns the planned times that are overdue. A changed schedule keeps them, so that the overdue run starts, unless it has no such runs. */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
-  const kept = (old: Date | null, planned: number | undefined) =>
+  const isMissed = (old: Date | null, planned: number | undefined) =>
     old !== null && old.getTime() <= now && planned !== undefined ? old.getTime() : undefined
-  const run = kept(row.next_run_at, next.run)
-  const full = kept(row.next_full_run_at, next.full)
+  const run = isMissed(row.next_run_at, next.run)
+  const full = isMissed(row.next_full_run_at, next.full)
   return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
 }
 

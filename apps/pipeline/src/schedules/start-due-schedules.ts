@@ -57,8 +57,8 @@ async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<s
 
 /** Records the metrics of a start. Call it after the commit. */
 function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
-  if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
-  if (outcome.late !== undefined) late.observe(outcome.late)
+  if (outcome.lateSeconds !== undefined) ticks.inc({ outcome: 'STARTED' })
+  if (outcome.lateSeconds !== undefined) late.observe(outcome.lateSeconds)
   if (outcome.coalesced) ticks.inc({ outcome: 'COALESCED' }, outcome.coalesced)
   if (outcome.skipped) ticks.inc({ outcome: 'SKIPPED' }, outcome.skipped)
 }

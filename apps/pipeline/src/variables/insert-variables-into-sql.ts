@@ -20,7 +20,7 @@ const functionWithFrom = /^(extract|substring|trim|overlay)$/i
  */
 export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart> {
   let last: SqlPiece | undefined
-  const words: string[] = []
+  const precedingWords: string[] = []
   const brackets: (string | undefined)[] = []
   for (const piece of pieces) {
     if (piece.kind === 'variable') {
@@ -30,7 +30,7 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
           name,
           'directly follows a word. Put a space between them; a variable is a value, not a part of a name.',
         )
-      if (use === 'VALUE' && isTablePlace(words, brackets.at(-1)))
+      if (use === 'VALUE' && isTablePlace(precedingWords, brackets.at(-1)))
         throw misplacedVariable(
           name,
           `is a value, but is used as a table name. Write \${${name}:identifier} for a name.`,
@@ -42,10 +42,10 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
       assertNoVariableInside(piece)
       yield { text: piece.text }
     }
-    if (piece.text === '(') brackets.push(words.at(-1))
+    if (piece.text === '(') brackets.push(precedingWords.at(-1))
     if (piece.text === ')') brackets.pop()
-    if (piece.kind === 'word') words.push(piece.text)
-    else if (piece.kind !== 'comment' && piece.text.trim() !== '') words.length = 0
+    if (piece.kind === 'word') precedingWords.push(piece.text)
+    else if (piece.kind !== 'comment' && piece.text.trim() !== '') precedingWords.length = 0
     last = piece
   }
 }

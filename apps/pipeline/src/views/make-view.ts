@@ -73,12 +73,12 @@ export async function isUnsaved(
 ): Promise<boolean> {
   const uid = existingView?.managed?.id
   if (!uid) return false
-  const known = await db
+  const savedView = await db
     .selectFrom('views')
     .select('id')
     .where((eb) => eb(eb.cast<string>('uid', 'text'), '=', uid))
     .executeTakeFirst()
-  return known === undefined
+  return savedView === undefined
 }
 
 /** Whether new columns of a table would be new columns of the query, because it has `select *`, `t.*` or `table t`. */

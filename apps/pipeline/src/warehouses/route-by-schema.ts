@@ -67,19 +67,25 @@ export function routeBySchema(
   async function chooseForQuery<Query extends UserQuery>(query: Query): Promise<[Warehouse, Query]> {
     const schemas = query.schemas ?? []
     const previewed = schemas.map((schema) => warehouseOfPreview.get(schema)).find((one) => one !== undefined)
-    const known = await schemasByWarehouse([...(await kindsOf()).keys()])
+    const schemasByKnownWarehouse = await schemasByWarehouse([...(await kindsOf()).keys()])
     const schemasIn = (warehouse: Warehouse) =>
-      schemas.filter((one) => warehouseOfPreview.get(one) === warehouse || known.get(warehouse)?.includes(one))
+      schemas.filter(
+        (one) => warehouseOfPreview.get(one) === warehouse || schemasByKnownWarehouse.get(warehouse)?.includes(one),
+      )
     if (previewed) return [previewed, { ...query, schemas: schemasIn(previewed) }]
-    const relations = (await Promise.all([...known].map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
+    const relations = (
+      await Promise.all(
+        [...schemasByKnownWarehouse].map(([{ catalog }, groupSchemas]) => catalog.listRelations(groupSchemas)),
+      )
+    ).flat()
     const { reads } = resolveNames(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
     const placeByKind = new Map(reads.map((place) => [kinds.get(place.schema), place]))
     if (placeByKind.size > 1) throw severalWarehousesProblem(placeByKind)
     const [kind] = placeByKind.keys()
     const only =
-      known.size > 0 && schemas.length > 0
-        ? [...known].find(([one]) => schemasIn(one).length === schemas.length)?.[0]
+      schemasByKnownWarehouse.size > 0 && schemas.length > 0
+        ? [...schemasByKnownWarehouse].find(([one]) => schemasIn(one).length === schemas.length)?.[0]
         : undefined
     const warehouse = findByKind(kind) ?? only ?? defaultWarehouse
     return [warehouse, { ...query, schemas: schemasIn(warehouse) }]
@@ -113,8 +119,8 @@ export function routeBySchema(
         warehouseOfStaged.set(table, warehouse)
         return table
       },
-      async transform(tables, ...rest) {
-        if (tables.length > 0) await getByStaged(tables).loader.transform(tables, ...rest)
+      async transform(tables, ...args) {
+        if (tables.length > 0) await getByStaged(tables).loader.transform(tables, ...args)
       },
       async exposeStagedRows(tables, attempt) {
         const warehouse = await getBySchema(tables[0]!.schema)
@@ -130,12 +136,12 @@ export function routeBySchema(
           },
         }
       },
-      publish: (tables, ...rest) => getByStaged(tables).loader.publish(tables, ...rest),
-      plan: (tables, ...rest) => getByStaged(tables).loader.plan(tables, ...rest),
+      publish: (tables, ...args) => getByStaged(tables).loader.publish(tables, ...args),
+      plan: (tables, ...args) => getByStaged(tables).loader.plan(tables, ...args),
       describeStaged: async (tables, signal) => getByStaged(tables).loader.describeStaged(tables, signal),
-      async adoptStaged(schema, ...rest) {
+      async adoptStaged(schema, ...args) {
         const warehouse = await getBySchema(schema)
-        const tables = await warehouse.loader.adoptStaged(schema, ...rest)
+        const tables = await warehouse.loader.adoptStaged(schema, ...args)
         for (const table of tables ?? []) warehouseOfStaged.set(table, warehouse)
         return tables
       },
@@ -145,31 +151,35 @@ export function routeBySchema(
       findFeed: async (schema, table) => (await getBySchema(schema)).loader.findFeed(schema, table),
       typeRules: async (schema) => (await getBySchema(schema)).loader.typeRules(schema),
       findPrevious: async (schema, table) => (await getBySchema(schema)).loader.findPrevious(schema, table),
-      restore: async (target, ...rest) => (await getBySchema(target.schema)).loader.restore(target, ...rest),
+      restore: async (target, ...args) => (await getBySchema(target.schema)).loader.restore(target, ...args),
     },
     catalog: {
       listSchemas: async () => (await Promise.all(all.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
       ensureSchema: async (schema) => (await getBySchema(schema)).catalog.ensureSchema(schema),
       dropSchema: async (schema) => (await getBySchema(schema)).catalog.dropSchema(schema),
       async listRelations(schemas) {
-        const known = [...(await schemasByWarehouse(schemas))]
-        const places = (await Promise.all(known.map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
+        const warehouseSchemas = [...(await schemasByWarehouse(schemas))]
+        const places = (
+          await Promise.all(warehouseSchemas.map(([{ catalog }, groupSchemas]) => catalog.listRelations(groupSchemas)))
+        ).flat()
         return places.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))
       },
       findTable: async (schema, table) => (await getBySchema(schema)).catalog.findTable(schema, table),
       async findTables(places) {
-        const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
+        const warehouseSchemas = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
         const tableLists = await Promise.all(
-          known.map(([{ catalog }, some]) => catalog.findTables(places.filter(({ schema }) => some.includes(schema)))),
+          warehouseSchemas.map(([{ catalog }, groupSchemas]) =>
+            catalog.findTables(places.filter(({ schema }) => groupSchemas.includes(schema))),
+          ),
         )
         const tables = new Map(tableLists.flat().map((table): [string, WarehouseTable] => [placeKey(table), table]))
         return places.flatMap((place) => tables.get(placeKey(place)) ?? [])
       },
       async findColumnNames(places, prefix, limit) {
-        const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
+        const warehouseSchemas = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
         const matchLists = await Promise.all(
-          known.map(([{ catalog }, some]) => {
-            const ownPlaces = places.filter(({ schema }) => some.includes(schema))
+          warehouseSchemas.map(([{ catalog }, groupSchemas]) => {
+            const ownPlaces = places.filter(({ schema }) => groupSchemas.includes(schema))
             return catalog.findColumnNames(ownPlaces, prefix, limit)
           }),
         )
@@ -194,7 +204,7 @@ export function routeBySchema(
         const [warehouse, query] = await chooseForQuery(source.query)
         return warehouse.queries.exportRows({ query }, format, signal)
       },
-      readTable: async (schema, ...rest) => (await getBySchema(schema)).queries.readTable(schema, ...rest),
+      readTable: async (schema, ...args) => (await getBySchema(schema)).queries.readTable(schema, ...args),
       async findAmbiguousTable(query, preferred, signal) {
         const [warehouse, ownQuery] = await chooseForQuery(query)
         const first = (query.schemas ?? []).slice(0, preferred)
@@ -207,10 +217,10 @@ export function routeBySchema(
       },
     },
     views: {
-      async define(view, ...rest) {
+      async define(view, ...args) {
         // Throws if the view reads several warehouses; the message names them.
         await chooseForQuery({ text: view.query, schemas: [view.schema] })
-        return (await getBySchema(view.schema)).views.define(view, ...rest)
+        return (await getBySchema(view.schema)).views.define(view, ...args)
       },
       drop: async (schema, name) => (await getBySchema(schema)).views.drop(schema, name),
       refresh: async (schema, name, signal) => (await getBySchema(schema)).views.refresh(schema, name, signal),

@@ -97,7 +97,7 @@ export async function executeRun(
       signal,
       reportProgress: (counts: Totals) => (totals = counts),
       sendHeartbeat: heartbeat.beat,
-      onBackgroundWork: (work) => void backgroundWork.push(work),
+      onBackgroundWork: (callback) => void backgroundWork.push(callback),
     }
     return await recordSuccess(context, await handleRun(services, attempt))
   } catch (error) {

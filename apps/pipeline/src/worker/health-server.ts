@@ -7,7 +7,7 @@ interface ProbeOptions {
   port: number
   host: string
   registry: Registry
-  parts: readonly HealthCheck[]
+  checks: readonly HealthCheck[]
   isStopping(): boolean
 }
 
@@ -23,13 +23,13 @@ export async function listenForProbes({
   port,
   host,
   registry,
-  parts,
+  checks,
   isStopping,
 }: ProbeOptions): Promise<ListeningServer> {
   const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => jsonProbeResponse(healthyStatus),
     async '/health/ready'() {
-      const { body, ...how } = await checkReadiness(parts, isStopping)
+      const { body, ...how } = await checkReadiness(checks, isStopping)
       return { ...how, ...jsonProbeResponse(body) }
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),

@@ -60,26 +60,28 @@ export function describeLoad(
   ].map(({ table, change }) => describeChange(table, change))
   const unnamed = changed.length - 3
   const more = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
-  const named = changed
+  const changeTexts = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${named}${more}`, advice, { isDataset })
+  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${changeTexts}${more}`, advice, {
+    isDataset,
+  })
   if (rejected === 0) return loaded
   return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
-  const named = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
+  const tableTexts = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
   })
   const more = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
-  const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
+  const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
   const rejectedSentence = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
@@ -99,9 +101,9 @@ const maxNamed = 5
 
 /** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
-  const named = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const tableTexts = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
   const more = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
-  return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
+  return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${more})`
 }
 
 export function describeChange(

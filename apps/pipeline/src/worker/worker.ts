@@ -60,7 +60,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     )
   }
 
-  await queue.work((delivery) => {
+  await queue.callback((delivery) => {
     const done = execute(delivery)
     running.add(done)
     const remove = () => running.delete(done)

@@ -140,8 +140,8 @@ async function startJob(
           .executeTakeFirst()
   if (!runnable || runnable.disabled) {
     await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
-    const why = runnable ? 'is disabled' : 'was deleted'
-    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
+    const reason = runnable ? 'is disabled' : 'was deleted'
+    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${reason}, so it is skipped.`)
     return
   }
 
@@ -249,10 +249,10 @@ export async function advanceWaitingWorkflows(
  * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run can still end. `advanceDueWorkflows` retries the
  * workflow and logs the error. A serialization failure is rethrown, because the whole transaction must be repeated.
  */
-async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
+async function withSavepoint<T>(trx: Transaction<DB>, callback: () => Promise<T>): Promise<T | undefined> {
   await sql`savepoint workflow`.execute(trx)
   try {
-    const result = await work()
+    const result = await callback()
     await sql`release savepoint workflow`.execute(trx)
     return result
   } catch (error) {

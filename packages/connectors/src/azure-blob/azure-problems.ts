@@ -116,7 +116,7 @@ export function createAzureProblem(response: StoreErrorResponse, scene: AzureReq
   if (!explanation)
     return createStatusProblem(response, {
       host,
-      what: formatSubject(scene),
+      action: formatSubject(scene),
       secrets: [config.accountKey, ...listTokenSecrets(config)],
     })
   return new SourceProblem(explanation[0], explanation[1](scene))

@@ -24,7 +24,7 @@ export async function* readJsonRecords(
   let records: unknown[] = []
   let bytes = 0
   /** Parts of the current member that arrived in earlier chunks. */
-  let parts: Buffer[] = []
+  let recordParts: Buffer[] = []
   let heldBytes = 0
   let depth = 0
   let isInString = false
@@ -32,11 +32,11 @@ export async function* readJsonRecords(
   let hasStarted = false
 
   function addMember(part: Buffer): void {
-    const text = Buffer.concat([...parts, part])
+    const text = Buffer.concat([...recordParts, part])
       .toString()
       .trim()
     bytes += heldBytes + part.length
-    parts = []
+    recordParts = []
     heldBytes = 0
     if (text === '') return
     try {
@@ -78,7 +78,7 @@ export async function* readJsonRecords(
     }
     if (depth === 0) continue
     // The part is copied, because the source reuses the buffer for the next chunk.
-    parts.push(Buffer.from(chunk.subarray(from)))
+    recordParts.push(Buffer.from(chunk.subarray(from)))
     heldBytes += chunk.length - from
     if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
   }

@@ -98,8 +98,8 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   }
 
   #check(): void {
-    const kept = Math.max(this.messageBytes, this.responseBytes)
-    const problem = this.findProblem(this.isSignedIn ? kept : this.#bytesBeforeSignIn)
+    const keptBytes = Math.max(this.messageBytes, this.responseBytes)
+    const problem = this.findProblem(this.isSignedIn ? keptBytes : this.#bytesBeforeSignIn)
     if (problem) throw problem
   }
 }

@@ -17,16 +17,16 @@ export async function* readCsvRows(
   { system, batchSize = 1_000 }: { system: string; batchSize?: number },
 ): AsyncGenerator<string[][], void, void> {
   const decoder = new TextDecoder()
-  let rest = ''
+  let pendingText = ''
   for await (const chunk of chunks) {
-    const text = rest + decoder.decode(chunk, { stream: true })
+    const text = pendingText + decoder.decode(chunk, { stream: true })
     const from = yield* takeCompleteRows(text, batchSize)
-    rest = text.slice(from)
-    if (rest.length > maxRowLength) throw endlessRowProblem(system)
+    pendingText = text.slice(from)
+    if (pendingText.length > maxRowLength) throw endlessRowProblem(system)
   }
-  rest += decoder.decode()
-  if (rest === '') return
-  const lastText = rest.endsWith('\n') ? rest : `${rest}\n`
+  pendingText += decoder.decode()
+  if (pendingText === '') return
+  const lastText = pendingText.endsWith('\n') ? pendingText : `${pendingText}\n`
   if ((yield* takeCompleteRows(lastText, batchSize)) < lastText.length) throw endlessRowProblem(system)
 }
 

@@ -56,21 +56,21 @@ export function compileFhirPath(
   }
 
   function parsePath(): CollectionFunction {
-    let whole = parseTerm()
+    let path = parseTerm()
     for (;;) {
       if (isSign('.')) {
         at += 1
-        const [before, next] = [whole, parseMember(false)]
-        whole = (focus) => next(before(focus))
+        const [before, next] = [path, parseMember(false)]
+        path = (focus) => next(before(focus))
       } else if (isSign('[')) {
         at += 1
-        const [before, place] = [whole, parseOperators(0)]
+        const [before, place] = [path, parseOperators(0)]
         expectSign(']')
-        whole = (focus) => {
+        path = (focus) => {
           const index = Number(place(focus)[0])
           return before(focus).slice(index, index + 1)
         }
-      } else return whole
+      } else return path
     }
   }
 
@@ -129,9 +129,9 @@ export function compileFhirPath(
     return (focus) => evaluate(focus, argumentList)
   }
 
-  const whole = parseOperators(0)
+  const compiledPath = parseOperators(0)
   if (peek().kind !== 'end') throw createNotSupportedProblem(expression)
-  return (focus) => whole([focus])
+  return (focus) => compiledPath([focus])
 }
 
 function tokenizePath(expression: string): PathToken[] {

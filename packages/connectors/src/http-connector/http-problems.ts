@@ -44,12 +44,12 @@ export function createStatusFailure(
 ): FailedRequest {
   const { system, host, redactText, subject } = target
   const errorText = findErrorText(text)
-  const says = errorText ? ` It says: ${redactText(errorText)}` : ''
+  const serverText = errorText ? ` It says: ${redactText(errorText)}` : ''
   const systemAndHost = `${system} at ${host}`
   const server = capitalizeArticle(systemAndHost)
   const retryAfter = parseRetryAfter(headers)
   const failure = (code: string, message: string, details: Partial<FailedRequest> = {}): FailedRequest => ({
-    problem: new SourceProblem(code, `${message}${says}`),
+    problem: new SourceProblem(code, `${message}${serverText}`),
     isRetryable: false,
     ...details,
   })

@@ -114,7 +114,7 @@ function renameContent(
   columns: readonly Column[],
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
-  const { profile, facts } = content
+  const { profile, facts: getFacts } = content
   const withColumnNames = <T>(items: readonly T[]) =>
     items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
@@ -126,7 +126,7 @@ function renameContent(
         throw error instanceof TypesWidened ? new TypesWidened(renameColumns(error.columns)) : error
       }
     },
-    ...(facts && { facts: () => withColumnNames(facts()) }),
+    ...(getFacts && { facts: () => withColumnNames(getFacts()) }),
     ...(profile && { profile: () => withColumnNames(profile()) }),
   }
 }

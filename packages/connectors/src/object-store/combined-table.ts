@@ -155,8 +155,8 @@ const isNumericType = ({ dataType }: StoredType): boolean =>
   integerTypes.includes(dataType) || floatTypes.includes(dataType) || dataType === 'DECIMAL'
 
 function countDigits({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
-  const whole = digitsByInteger[dataType]
-  if (whole !== undefined) return { before: whole, after: 0 }
+  const integerDigits = digitsByInteger[dataType]
+  if (integerDigits !== undefined) return { before: integerDigits, after: 0 }
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }
 

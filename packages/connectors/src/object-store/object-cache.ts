@@ -32,8 +32,8 @@ export class ObjectCache implements Disposable {
     const fetched = this.#objects.map(() => 0)
     let sum = 0
     const make = async (index: number, both: AbortSignal): Promise<LocalObject> => {
-      const kept = this.#take(index)
-      if (kept) return kept
+      const cached = this.#take(index)
+      if (cached) return cached
       const onObjectProgress = (bytes: number) => {
         sum += bytes - fetched[index]!
         fetched[index] = bytes

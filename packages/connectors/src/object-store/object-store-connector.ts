@@ -105,8 +105,8 @@ function createObjectsRequest({ settings, cursor, mode, reset }: ReadRequest): O
 /** Returns the options of the file reader. The delimiter is a separate setting of object stores; formats other than CSV ignore it. */
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
-  const known = findRememberedDialect(remembered)
-  return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
+  const lastDialect = findRememberedDialect(remembered)
+  return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 
 /** Lists the buckets or containers of the account. */

@@ -43,8 +43,8 @@ async function previewObject(
   const kind = preparePreviewFile(reading, start)
   if (kind === 'START' || isWhole) return await previewLocalFile(reading, start, { most, isWhole, kind }, signal)
   if (object.size > maxWholeBytes) throw createTooLargeProblem(object)
-  using whole = await fetchObject(reading, object, { log() {} }, signal)
-  return await previewLocalFile(reading, whole, { most, isWhole: true, kind }, signal)
+  using localObject = await fetchObject(reading, object, { log() {} }, signal)
+  return await previewLocalFile(reading, localObject, { most, isWhole: true, kind }, signal)
 }
 
 /** START: a preview can read a file without its end. WHOLE and PARQUET: it needs the complete file. */

@@ -30,7 +30,7 @@ export interface CombinedReading {
   /** Called with the number of rows of each object, by key. */
   counts: Map<string, number>
   /** Called after all rows are counted. Returns further objects to read; `before` contains their columns. */
-  rest?(): readonly StoredObject[]
+  unreadObjects?(): readonly StoredObject[]
 }
 
 /**
@@ -40,7 +40,7 @@ export interface CombinedReading {
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
-  { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
+  { objects, before = [], keyed, counts, unreadObjects = () => [] }: CombinedReading,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
@@ -49,7 +49,7 @@ export async function* readObjectsAsOneTable(
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
   const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
-  const kept = keptOf(objects)
+  const cache = keptOf(objects)
   let besides: ObjectCache | undefined
   const shapes = new Map<string, Column[]>()
   const unread: string[] = []
@@ -66,7 +66,7 @@ export async function* readObjectsAsOneTable(
     if (tableShape.unread !== undefined) unread.push(tableShape.unread)
     return tableShape.columns
   }
-  for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
+  for await (const [, local] of cache.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)
   const unite = () => {
     const united = [...shapes.values()].reduce((one: readonly Column[], other) => uniteColumns(one, other), before)
@@ -103,8 +103,8 @@ export async function* readObjectsAsOneTable(
         try {
           for await (const { content } of readLocalObject(readingOf(object), local, reportOfObject, signal)) {
             for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
-            const facts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
-            for (const { column, evidence } of facts) held.set(column, [...(held.get(column) ?? []), evidence])
+            const columnFacts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
+            for (const { column, evidence } of columnFacts) held.set(column, [...(held.get(column) ?? []), evidence])
           }
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
@@ -117,14 +117,14 @@ export async function* readObjectsAsOneTable(
         read.rows = reportOfObject.rowsSoFar()
       }
     }
-    yield* of(kept)
-    yield* of((besides ??= keptOf(rest())))
+    yield* of(cache)
+    yield* of((besides ??= keptOf(unreadObjects())))
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
   const readingOf = ({ key }: StoredObject): ObjectReading =>
     misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
-  const facts = () => [...held].map(([column, all]) => mergeFacts(column, all))
-  const content = { format: 'copy-binary' as const, rows, size: total, facts }
+  const mergedFacts = () => [...held].map(([column, all]) => mergeFacts(column, all))
+  const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
 

@@ -85,22 +85,22 @@ export async function* readIncrement(
   if (came.length === 0) return
   const counts = new Map<string, number>()
   const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
-  let whole = false
-  const rest = (): readonly StoredObject[] => {
+  let isComplete = false
+  const unreadObjects = (): readonly StoredObject[] => {
     const one = shorter()
     if (one === undefined) return []
     const text = `"${one.key}" has fewer rows than before, so all objects are read and replace the old rows.`
-    if (!whole) report.log('INFO', 'MEDIUM', text)
-    whole = true
+    if (!isComplete) report.log('INFO', 'MEDIUM', text)
+    isComplete = true
     return same
   }
-  const combined = { objects: came, before: before.columns, keyed: true, counts, rest }
+  const combined = { objects: came, before: before.columns, keyed: true, counts, rest: unreadObjects }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
       return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
     }
-    yield { ...feed, cursor, whole: () => whole }
+    yield { ...feed, cursor, whole: () => isComplete }
   }
 }
 
@@ -181,17 +181,17 @@ function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects |
 }
 
 function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
-  const known = new Map(Object.entries(before.objects))
+  const versionsByKey = new Map(Object.entries(before.objects))
   const differences: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
   for (const object of objects) {
-    const mark = known.get(object.key)
+    const mark = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
     if (mark === undefined) differences.fresh.push(object)
     else if (mark === getObjectVersion(object) || mark === object.etag) differences.same.push(object)
     else differences.changed.push(object)
-    known.delete(object.key)
+    versionsByKey.delete(object.key)
   }
-  return { ...differences, gone: known.size }
+  return { ...differences, gone: versionsByKey.size }
 }
 
 /**

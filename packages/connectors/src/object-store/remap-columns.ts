@@ -97,8 +97,8 @@ function getAddedBytes(piece: TuplePiece): number {
   return 'number' in piece ? numberBytes : 0
 }
 
-function growBuffer(full: Buffer, kept: number, more: number): Buffer {
-  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, kept + more))
-  full.copy(next, 0, 0, kept)
+function growBuffer(full: Buffer, usedBytes: number, more: number): Buffer {
+  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, usedBytes + more))
+  full.copy(next, 0, 0, usedBytes)
   return next
 }

@@ -186,10 +186,10 @@ export async function writeAllRows(
   const converts = fields.map(createValueConverter)
   try {
     for (;;) {
-      const some = await rows.getRows(atOnce)
-      if (some.length === 0) return
-      count(some.length)
-      for (const row of some) {
+      const batch = await rows.getRows(atOnce)
+      if (batch.length === 0) return
+      count(batch.length)
+      for (const row of batch) {
         for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
         if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
       }

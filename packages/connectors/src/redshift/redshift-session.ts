@@ -136,8 +136,8 @@ class RedshiftSession implements DatabaseSession {
       const before = this.received()
       const came = await this.#fetch(size, rowHandler)
       if (came < size) break
-      const each = Math.max(1, (this.received() - before) / came)
-      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / each)))
+      const bytesPerRow = Math.max(1, (this.received() - before) / came)
+      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / bytesPerRow)))
     }
     await this.#client.query('close sluice_rows')
     return []

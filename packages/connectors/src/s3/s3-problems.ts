@@ -105,7 +105,7 @@ export function createS3Problem(refusal: StoreErrorResponse, scene: S3Request): 
   if (!explained)
     return createStatusProblem(refusal, {
       host,
-      what: formatSubject(scene),
+      action: formatSubject(scene),
       secrets: [config.secretKey, config.accessKey],
     })
   const where = explained === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''

@@ -44,7 +44,7 @@ const sqlServerMessagePatterns: MessagePatterns = [
 
 export function classifySqlServerError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  const number = listErrorNumbers(error).find((each) => byNumber[each] !== undefined)
+  const number = listErrorNumbers(error).find((errorNumber) => byNumber[errorNumber] !== undefined)
   if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
   const all = listCodes(error)
   // For a rejected sign-in, the driver keeps only the message of the server and not its number.
@@ -64,17 +64,17 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
 function isDriverOrServerError(error: unknown): boolean {
   return (
     error instanceof mssql.MSSQLError ||
-    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((each) => each > 0))
+    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((number) => number > 0))
   )
 }
 
 /** Returns the error numbers of the server in an error and its causes. */
 function listErrorNumbers(error: unknown): number[] {
   const errorNumbers: number[] = []
-  for (let each = error; each instanceof Error && errorNumbers.length < 10; ) {
-    const { number, originalError, cause } = each as Error & { number?: unknown; originalError?: unknown }
+  for (let current = error; current instanceof Error && errorNumbers.length < 10; ) {
+    const { number, originalError, cause } = current as Error & { number?: unknown; originalError?: unknown }
     errorNumbers.push(typeof number === 'number' ? number : 0)
-    each = originalError ?? cause
+    current = originalError ?? cause
   }
   return errorNumbers
 }

@@ -62,8 +62,8 @@ function findDecompressionProblem(cause: unknown, name: string, unpacked: number
   return damagedArchiveProblem(name, describeDamage(code, message, unpacked), cause)
 }
 
-export const damagedArchiveProblem = (name: string, what: string, cause?: unknown): SourceProblem =>
-  new SourceProblem('ARCHIVE_DAMAGED', `${name} ${what}.`, { cause })
+export const damagedArchiveProblem = (name: string, fault: string, cause?: unknown): SourceProblem =>
+  new SourceProblem('ARCHIVE_DAMAGED', `${name} ${fault}.`, { cause })
 
 function describeDamage(code: string, message: string, unpacked: number): string {
   const where = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`

@@ -48,12 +48,12 @@ const keptBytes = 64
 
 /** Returns the smallest (`which` is 0) or largest (1) value of a column as text. */
 function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredType): string {
-  const kept = state.subarray(40 + which * keptBytes)
+  const textBytes = state.subarray(40 + which * keptBytes)
   const length = Math.min(state.readUInt32LE(32 + which * 4), keptBytes)
   const key = state.readBigInt64LE(16 + which * 8)
   switch (dataType) {
     case 'DECIMAL':
-      return numericText(kept.subarray(0, length), scale)
+      return numericText(textBytes.subarray(0, length), scale)
     case 'BOOLEAN':
       return key === 0n ? 'false' : 'true'
     case 'SMALLINT':
@@ -69,7 +69,7 @@ function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredTyp
     case 'FLOAT':
       return floatText(doubleOf(key), dataType)
     default:
-      return wholeCharacters(kept.subarray(0, length))
+      return wholeCharacters(textBytes.subarray(0, length))
   }
 }
 

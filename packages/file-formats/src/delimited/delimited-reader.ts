@@ -157,10 +157,10 @@ function observeSamples(
   limits: DelimitedLimits,
 ): boolean {
   const { from, end } = dialect
-  const whole = file.size <= limits.wholeBytes
-  new RecordPass(wasm, rows).observe(whole ? Infinity : from + limits.sampleBytes)
+  const readsWholeFile = file.size <= limits.wholeBytes
+  new RecordPass(wasm, rows).observe(readsWholeFile ? Infinity : from + limits.sampleBytes)
   const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
-  if (whole || !isPlain(dialect)) return whole
+  if (readsWholeFile || !isPlain(dialect)) return readsWholeFile
   const { sampleBytes, slices, sliceBytes } = limits
   const first = from + sampleBytes
   const last = Math.max(end - sampleBytes, first)

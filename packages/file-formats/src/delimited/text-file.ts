@@ -47,8 +47,8 @@ export class TextFile implements TextSource, Disposable {
       this.skip = start.equals(byteOrderMark) ? byteOrderMark.length : 0
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      const why = openErrors[code] ?? `cannot be read (${code})`
-      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
+      const reason = openErrors[code] ?? `cannot be read (${code})`
+      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${reason}.`, {
         cause: error,
       })
     }

@@ -53,18 +53,20 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
   const read = sheets.find(({ isRead }) => isRead)
   if (unread.length === 0 || !read) return undefined
-  const named = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
+  const sheetTexts = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
   const more = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
-  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
+  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
 const mostListed = 20
 /** Excel allows 31 characters; other programs exceed this limit. */
 const longestName = 60
 
-function formatSheetList(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
-  const names = some.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
-  return some.length > mostListed ? `${names.join(', ')} and ${some.length - mostListed} more` : names.join(', ')
+function formatSheetList(listedSheets: readonly ListedSheet[], all: readonly ListedSheet[]): string {
+  const names = listedSheets.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
+  return listedSheets.length > mostListed
+    ? `${names.join(', ')} and ${listedSheets.length - mostListed} more`
+    : names.join(', ')
 }
 
 function formatSheet({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {

@@ -66,10 +66,10 @@ export class CsvCells {
         if (this.#rows >= maxRows) return start
       }
     }
-    const rest = chunk.subarray(start)
-    if (rest.length > 0) {
-      this.#partialField.push(Buffer.from(rest))
-      this.#partialBytes += rest.length
+    const remaining = chunk.subarray(start)
+    if (remaining.length > 0) {
+      this.#partialField.push(Buffer.from(remaining))
+      this.#partialBytes += remaining.length
       if (this.#partialBytes > maxFieldBytes)
         throw new UnencodableValueError(
           'A value is larger than 64 MB, which this format cannot store. Export the rows as CSV, or make a view without the column.',

@@ -81,9 +81,9 @@ async function handle(command: EncoderCommand): Promise<void> {
   send({ kind: 'ready' })
 }
 
-let work = Promise.resolve()
+let callback = Promise.resolve()
 mainThreadPort.on('message', (command: EncoderCommand) => {
-  work = work
+  callback = callback
     .then(() => handle(command))
     .catch((error: unknown) => {
       // Any other error ends the thread, and the main thread reports it.

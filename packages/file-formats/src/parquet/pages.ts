@@ -98,9 +98,9 @@ export class PageReader {
   }
 
   #body(header: PageHeader): Uint8Array {
-    const { compressed_page_size: length, uncompressed_page_size: whole, crc } = header
+    const { compressed_page_size: length, uncompressed_page_size: uncompressedSize, crc } = header
     if (!(length >= 0 && this.#at + length <= this.#end)) throw new RangeError('a page ends outside its column')
-    this.#budget.admit(length, whole)
+    this.#budget.admit(length, uncompressedSize)
     const bytes = this.#file.read(this.#at, length, this.#reserve(length))
     this.#at += length
     if (crc !== undefined && crc32(bytes) !== crc >>> 0) throw new RangeError('a checksum does not match')
@@ -149,10 +149,10 @@ export class PageReader {
     const levels = (largest: number, from: number, to: number) =>
       largest === 0 ? undefined : new HybridReader(levelBytes, from, to, bitWidth(largest))
     const rest = compressed.subarray(before)
-    const whole = header.uncompressed_page_size - before
+    const uncompressedSize = header.uncompressed_page_size - before
     // Some writers mark an empty page as compressed.
     const plain = info.is_compressed === false || rest.length === 0
-    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompressPage(this.#run, rest, whole)
+    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompressPage(this.#run, rest, uncompressedSize)
     return {
       entries: assertCount(info.num_values),
       repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),

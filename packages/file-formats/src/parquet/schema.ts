@@ -285,9 +285,9 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
   return { ...typedElement('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
 }
 
-function unsupportedColumnProblem(label: string, why: string): FileProblem {
+function unsupportedColumnProblem(label: string, reason: string): FileProblem {
   return new FileProblem(
     'PARQUET_NOT_SUPPORTED',
-    `cannot be read: column "${label}" ${why}. Write the column as another type.`,
+    `cannot be read: column "${label}" ${reason}. Write the column as another type.`,
   )
 }

@@ -57,14 +57,14 @@ export class FileBytes implements ByteSource {
 
 /** Returns at most the first `length` bytes. */
 export async function startOf(source: ByteSource, length: number): Promise<Buffer> {
-  const parts: Buffer[] = []
+  const chunks: Buffer[] = []
   let have = 0
   for await (const chunk of source.chunks()) {
-    parts.push(Buffer.from(chunk))
+    chunks.push(Buffer.from(chunk))
     have += chunk.length
     if (have >= length) break
   }
-  return Buffer.concat(parts).subarray(0, length)
+  return Buffer.concat(chunks).subarray(0, length)
 }
 
 /**

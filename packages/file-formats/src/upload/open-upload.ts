@@ -178,8 +178,8 @@ function openFile(path: string, name: string): number {
     throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
-    const why = unreadableReasons[code] ?? `cannot be read (${code})`
-    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, { cause })
+    const reason = unreadableReasons[code] ?? `cannot be read (${code})`
+    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${reason}.`, { cause })
   }
 }
 

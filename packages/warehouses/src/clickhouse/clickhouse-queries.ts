@@ -84,7 +84,7 @@ export async function prepareQuery(
   const parameters: Record<string, string | null> = {}
   const around = {
     schemas,
-    relations: relations,
+    relations,
     whole,
     address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
@@ -106,14 +106,14 @@ async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?:
     throw queryProblem(error, userQuery, seconds)
   })
   const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
-  const taken = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
+  const result = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
     (error: unknown) => {
       signal?.throwIfAborted()
       throw queryProblem(error, userQuery, seconds)
     },
   )
-  if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(bytes)
-  return taken
+  if (result.truncated && result.rows.length === 0) throw rowTooLarge(bytes)
+  return result
 }
 
 interface ReadRequest {
@@ -147,13 +147,13 @@ function startQuery(
   signal?: AbortSignal,
 ) {
   signal?.throwIfAborted()
-  const late = AbortSignal.timeout((seconds + graceSeconds) * 1_000)
+  const timeoutSignal = AbortSignal.timeout((seconds + graceSeconds) * 1_000)
   const queryId = randomUUID()
   const response = sendStatement(access.read, sql, {
     parameters,
     database,
     queryId,
-    signal: signal ? AbortSignal.any([signal, late]) : late,
+    signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     settings: {
       ...exactNumberSettings,
       readonly: 2,
@@ -165,8 +165,8 @@ function startQuery(
   return {
     response,
     async explain(error: unknown): Promise<unknown> {
-      if (signal?.aborted || late.aborted) await stopAtServer(access.service, queryId)
-      return late.aborted ? tooSlow(seconds) : error
+      if (signal?.aborted || timeoutSignal.aborted) await stopAtServer(access.service, queryId)
+      return timeoutSignal.aborted ? tooSlow(seconds) : error
     },
   }
 }
@@ -314,12 +314,16 @@ async function readTable(
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
     const rows = clampLimit(page.limit, maxQueryRows, 0)
     const list = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
-    const of = qualifyName(shape.database, table)
-    const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${resultFormat}`
+    const source = qualifyName(shape.database, table)
+    const sql = `select ${list} from ${source}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${resultFormat}`
     const columns = shape.columns.map(describeColumn)
-    const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: defaultQueryBytes }, columns }, signal)
-    if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
-    return { columns, rows: taken.rows, truncated: taken.truncated }
+    const result = await streamQuery(
+      access,
+      { sql, seconds, most: { rows, bytes: defaultQueryBytes }, columns },
+      signal,
+    )
+    if (result.truncated && result.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
+    return { columns, rows: result.rows, truncated: result.truncated }
   } catch (error) {
     signal?.throwIfAborted()
     throw warehouseProblem(error, qualifiedName)
@@ -335,7 +339,7 @@ async function* queryPages(
 ): AsyncGenerator<QueryRows> {
   const { pageRows: size, rows, offset: skipped, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   const database = `${shownPrefix(access.key)}pages_${randomUUID()}`
-  const kept = qualifyName(database, 'result')
+  const resultTable = qualifyName(database, 'result')
   const queryId = randomUUID()
   try {
     const { text, parameters, database: home } = await prepareQuery(access, userQuery)
@@ -346,14 +350,14 @@ async function* queryPages(
     )
     await executeStatement(
       access.load,
-      `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
+      `create table ${resultTable} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
       { database: home, parameters, signal, queryId, settings: { max_execution_time: seconds, max_insert_threads: 1 } },
     )
     const shape = (await readShape(access.service, database, 'result'))!
     let left = rows
     for (let offset = 0; left > 0; ) {
       const wanted = Math.min(size, left)
-      const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${resultFormat}`
+      const sql = `select * from ${resultTable}${orderOf(shape)} limit ${wanted} offset ${offset} format ${resultFormat}`
       const page = await streamQuery(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(wanted, bytes)
       const more = page.rows.length === wanted

@@ -11,9 +11,9 @@ export interface ClickHouseServer {
   /** Creates or repairs the client's part of the server, once per process; repeated after a failure. */
   ensureProvisioned(): Promise<void>
   /** Runs work in the warehouse. `qualifiedName` is the subject of the sentence if the server reports an error. */
-  run<T>(qualifiedName: string, work: () => Promise<T>): Promise<T>
+  run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Like `run`, after finishing publications that a dead worker had decided. */
-  runRecovered<T>(qualifiedName: string, work: () => Promise<T>): Promise<T>
+  runRecovered<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Returns the place for messages. Throws if the warehouse does not allow the names. */
   checkedPlace(schema: string, table: string): string
 }
@@ -27,9 +27,9 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
       throw error
     }))
 
-  async function run<T>(qualifiedName: string, work: () => Promise<T>): Promise<T> {
+  async function run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
     await ensureProvisioned()
-    return work().catch((error: unknown) => {
+    return callback().catch((error: unknown) => {
       throw warehouseProblem(error, qualifiedName)
     })
   }
@@ -39,10 +39,10 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
     keepDays,
     ensureProvisioned,
     run,
-    runRecovered: (qualifiedName, work) =>
+    runRecovered: (qualifiedName, callback) =>
       run(qualifiedName, async () => {
         await recoverPending(access).catch(ignoreBusy)
-        return work()
+        return callback()
       }),
     checkedPlace(schema, table) {
       checkSchemaName(schema)

@@ -81,14 +81,14 @@ async function defineView(
 
 /** Throws VIEW_READS_ITSELF if the view would read itself. `reads` are the tables and views that its new query reads. */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
-  const known = await listViewReads(access)
+  const readsByView = await listViewReads(access)
   const seen = new Set<string>()
   const reaches = ({ schema, name }: TablePlace): boolean => {
     if (schema === view.schema && name === view.name) return true
     const key = JSON.stringify([schema, name])
     if (seen.has(key)) return false
     seen.add(key)
-    return (known.get(key) ?? []).some(reaches)
+    return (readsByView.get(key) ?? []).some(reaches)
   }
   if (reads.some(reaches))
     throw viewProblem(

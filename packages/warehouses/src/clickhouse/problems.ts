@@ -136,9 +136,9 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
   if (error.code === errorCodes.timeout || error.code === 160 || error.code === errorCodes.cancelled)
     return tooSlow(seconds)
-  const said = sentenceOf(error.message, values)
-  const words = error.code === errorCodes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
-  const cause = new Error(`${error.code}: ${words}`)
+  const sentence = sentenceOf(error.message, values)
+  const message = error.code === errorCodes.unknownTable ? `${asSentence(sentence)} ${missingTableAdvice}` : sentence
+  const cause = new Error(`${error.code}: ${message}`)
   if (error.code === errorCodes.tooManyBytes)
     return new WarehouseProblem(
       'RESULT_TOO_LARGE',
@@ -160,13 +160,13 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
       cause,
     })
   if (forbiddenCodes.has(error.code))
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
   if (error.code > 0 && !notItsFault.has(error.code))
     return new WarehouseProblem(
       'QUERY_FAILED',
-      `The query failed${describePosition(positionIn(error.message), query)}: ${words}`,
+      `The query failed${describePosition(positionIn(error.message), query)}: ${message}`,
       { cause },
     )
   return warehouseProblem(error, 'the warehouse')
@@ -189,9 +189,9 @@ function positionIn(message: string): TextPosition | undefined {
 }
 
 function sentenceOf(message: string, values: readonly (string | null)[]): string {
-  const words = message
+  const sentence = message
     .replace(/\(line \d+, col \d+\)/, '')
     .replace(/\s*In scope [\s\S]*$/, '')
     .replace(/ Expected one of: [\s\S]*$/, '')
-  return redactValues(words, values)
+  return redactValues(sentence, values)
 }

@@ -48,8 +48,8 @@ export function describeType(type: SqlType): TypeDescription {
   const [precision, scale = 0] = digitsOf(bare)
   if (bare === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
-  const known = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
-  return { dataType: known?.[0] ?? queryOnlyTypes[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
+  const entry = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
+  return { dataType: entry?.[0] ?? queryOnlyTypes[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
 /** Types that queries return although loads never create them. */

@@ -18,10 +18,14 @@ import { typeRules } from './types.ts'
 
 export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
   const read = access.read.user
-  const atTable = async <T>(schema: string, table: string, work: (client: ClientBase) => Promise<T>): Promise<T> => {
+  const atTable = async <T>(
+    schema: string,
+    table: string,
+    callback: (client: ClientBase) => Promise<T>,
+  ): Promise<T> => {
     checkSchemaName(schema)
     checkTableName(table)
-    return run(qualifyName(schema, table), work)
+    return run(qualifyName(schema, table), callback)
   }
 
   return {

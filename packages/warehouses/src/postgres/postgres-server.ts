@@ -23,7 +23,7 @@ export interface PostgresServer {
   readonly waitMs: number
   readonly viewBytes: number
   /** Runs short statements of role `load`. `qualifiedName` is the subject of the sentence if the server reports an error. */
-  run<T>(qualifiedName: string, work: (client: ClientBase) => Promise<T>): Promise<T>
+  run<T>(qualifiedName: string, callback: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
 /** Two hours, which is longer than the time limit of any reader. */
@@ -51,21 +51,21 @@ export function postgresServer(
     retention,
     waitMs,
     viewBytes,
-    run: async (qualifiedName, work) =>
-      withClient(pools.statements, undefined, work).catch((error: unknown) => {
+    run: async (qualifiedName, callback) =>
+      withClient(pools.statements, undefined, callback).catch((error: unknown) => {
         throw warehouseProblem(error, { qualifiedName })
       }),
   }
 }
 
 /** Runs one call at a time, so that all callers occupy one connection. Pending calls with the same argument share their result. */
-function oneAtATime(work: (most: number) => Promise<number>): (most?: number) => Promise<number> {
+function oneAtATime(task: (most: number) => Promise<number>): (most?: number) => Promise<number> {
   const pending = new Map<number, Promise<number>>()
   let last: Promise<unknown> = Promise.resolve()
   return (most = 0) => {
     const shared = pending.get(most)
     if (shared) return shared
-    const result = last.then(() => work(most)).finally(() => pending.delete(most))
+    const result = last.then(() => task(most)).finally(() => pending.delete(most))
     pending.set(most, result)
     last = result.catch(() => {})
     return result

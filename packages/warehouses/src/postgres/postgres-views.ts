@@ -68,7 +68,7 @@ async function refreshView(
     await runStoppable(
       pools.statements,
       client,
-      { seconds: refreshTimeoutSeconds, signal, what: `The query of ${qualifiedName}` },
+      { seconds: refreshTimeoutSeconds, signal, subject: `The query of ${qualifiedName}` },
       () => client.query(`refresh materialized view ${concurrently}${qualifiedName}`),
     )
     await assertViewSize(client, { schema, name }, { oid: view.oid, mostBytes })

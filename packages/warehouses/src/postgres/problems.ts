@@ -147,8 +147,8 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
  */
 function formatBadValue({ qualifiedName, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
-  const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
-  return `The warehouse cannot store a value of ${qualifiedName}${named}: ${asSentence(error.message)}`
+  const columnText = column ? `, column "${labels?.get(column) ?? column}"` : ''
+  return `The warehouse cannot store a value of ${qualifiedName}${columnText}: ${asSentence(error.message)}`
 }
 
 /** Reports views that another role owns; a publication cannot recreate those. */

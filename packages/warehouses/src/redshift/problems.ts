@@ -85,8 +85,11 @@ function replyTo(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
     const reply = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
-    const known = repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
-    return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
+    const serverReply =
+      repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
+    return (
+      reply ?? serverReply ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
+    )
   }
   if (isUnavailable(error) || lostConnection.test(error.message)) return serverUnavailable
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? serverUnavailable : undefined
@@ -117,17 +120,22 @@ export function explainQuery(error: unknown): QueryProblem | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error
   const verdict = replyTo(error)?.[0]
-  const words = hint ? `${asSentence(message)} ${hint}` : message
-  if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', words }
+  const sentence = hint ? `${asSentence(message)} ${hint}` : message
+  if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', message: sentence }
   if (verdict === 'WAREHOUSE_BUSY')
-    return { code: 'TABLE_BUSY', words: 'A load is changing a table of this query. Try again in a moment.' }
-  if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', words }
+    return { code: 'TABLE_BUSY', message: 'A load is changing a table of this query. Try again in a moment.' }
+  if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', message: sentence }
   if (code === '08P01')
     return {
       code: 'QUERY_FAILED',
-      words: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
+      message: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     }
   if (!itsOwnFault.test(code)) return undefined
   const { line, column } = error as PlacedError
-  return { code: 'QUERY_FAILED', words, ...(line !== undefined && { line }), ...(column !== undefined && { column }) }
+  return {
+    code: 'QUERY_FAILED',
+    message: sentence,
+    ...(line !== undefined && { line }),
+    ...(column !== undefined && { column }),
+  }
 }

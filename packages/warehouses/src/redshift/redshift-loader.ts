@@ -182,8 +182,8 @@ async function uploadRows(
 
 function gzipParts() {
   const gzip = createGzip({ level: 1 })
-  const parts: Buffer[] = []
-  gzip.on('data', (part: Buffer) => parts.push(part))
+  const chunks: Buffer[] = []
+  gzip.on('data', (part: Buffer) => chunks.push(part))
   return {
     async write(bytes: Buffer): Promise<void> {
       if (!gzip.write(bytes)) await once(gzip, 'drain')
@@ -191,7 +191,7 @@ function gzipParts() {
     async end(): Promise<Buffer<ArrayBuffer>> {
       gzip.end()
       await once(gzip, 'end')
-      return Buffer.concat(parts)
+      return Buffer.concat(chunks)
     },
   }
 }

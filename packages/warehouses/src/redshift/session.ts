@@ -63,11 +63,11 @@ export class RedshiftSession implements SqlSession {
     return (await this.#ask(statement)) as Row[]
   }
 
-  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+  async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
     const { client } = this.#borrowed
     await client.query('begin')
     try {
-      const result = await work()
+      const result = await callback()
       await client.query('commit')
       return result
     } catch (error) {
@@ -171,7 +171,7 @@ async function* readCursorRows(
   await client.query(declare).catch((error: unknown) => {
     throw addErrorPosition(error, text)
   })
-  let each = 0
+  let bytesPerRow = 0
   for (let wanted = Math.min(firstRows, batch.rows); ; ) {
     const query = { text: `fetch forward ${wanted} from sluice_rows`, rowMode: 'array' as const, types: asText }
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
@@ -181,8 +181,8 @@ async function* readCursorRows(
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
     yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
     if (rows.length < wanted) break
-    each = Math.max(1, bytes / rows.length)
-    wanted = Math.max(1, Math.min(batch.rows, wanted * 4, Math.ceil(batch.bytes() / each)))
+    bytesPerRow = Math.max(1, bytes / rows.length)
+    wanted = Math.max(1, Math.min(batch.rows, wanted * 4, Math.ceil(batch.bytes() / bytesPerRow)))
   }
   await client.query('rollback')
 }

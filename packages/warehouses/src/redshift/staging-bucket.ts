@@ -94,11 +94,11 @@ async function requestOnce(
     service: 's3',
     region: location.region,
   })
-  const late = AbortSignal.timeout(uploadTimeoutMs)
+  const timeoutSignal = AbortSignal.timeout(uploadTimeoutMs)
   const response = await fetch(url, {
     method,
     headers: (await signer.sign()).headers,
-    signal: signal ? AbortSignal.any([signal, late]) : late,
+    signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     ...(body && { body }),
   })
   const text = await response.text()

@@ -61,17 +61,17 @@ function limitOf(precision: number): bigint {
 }
 
 function readNumberMagnitude(from: DataView, at: number, count: number, power: number): number {
-  let whole = 0
-  for (let index = 0; index < count; index++) whole = whole * 10_000 + from.getUint16(at + 2 * index)
-  return whole * 10 ** power
+  let magnitude = 0
+  for (let index = 0; index < count; index++) magnitude = magnitude * 10_000 + from.getUint16(at + 2 * index)
+  return magnitude * 10 ** power
 }
 
 function readBigintMagnitude(from: DataView, at: number, count: number, power: number): bigint {
-  let whole = 0n
-  for (let index = 0; index < count; index++) whole = whole * 10_000n + BigInt(from.getUint16(at + 2 * index))
-  if (power >= 0) return whole * 10n ** BigInt(power)
+  let magnitude = 0n
+  for (let index = 0; index < count; index++) magnitude = magnitude * 10_000n + BigInt(from.getUint16(at + 2 * index))
+  if (power >= 0) return magnitude * 10n ** BigInt(power)
   const divisor = 10n ** BigInt(-power)
-  return (whole + divisor / 2n) / divisor
+  return (magnitude + divisor / 2n) / divisor
 }
 
 const tooLarge = (precision: number, scale: number) =>

@@ -89,10 +89,10 @@ const malformedTupleProblem = (qualifiedName: string) =>
     `The warehouse cannot store a value of ${qualifiedName}: incorrect binary data format.`,
   )
 
-const createBadValueProblem = (qualifiedName: string, { label }: ColumnWriter, why: string) =>
+const createBadValueProblem = (qualifiedName: string, { label }: ColumnWriter, reason: string) =>
   new WarehouseProblem(
     'BAD_VALUE',
-    `The warehouse cannot store a value of ${qualifiedName}, column "${label}": ${why}.`,
+    `The warehouse cannot store a value of ${qualifiedName}, column "${label}": ${reason}.`,
   )
 
 const nullKey = (qualifiedName: string, { label }: ColumnWriter) =>

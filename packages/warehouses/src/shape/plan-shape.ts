@@ -41,7 +41,7 @@ export interface ShapePlan {
   /** One entry for each column of the feed, in the order of the feed. */
   columns: PlannedColumn[]
   /** Columns of earlier feeds that this feed does not have. The table keeps them, with NULL in new rows. */
-  kept: RememberedColumn[]
+  keptColumns: RememberedColumn[]
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]
   /** The reason why columns and types come from this load alone, if they do. */
@@ -77,27 +77,31 @@ export function planShape(
 ): ShapePlan | ShapeRefusal {
   const fresh = feed.merging ? undefined : whyFresh(last, feed, policy)
   const before = last?.columns ?? []
-  const known = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
-  const planned = feed.columns.map((column) => planColumn(rules, known.get(column.name), column, feed, fresh))
+  const rememberedByName = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
+  const planned = feed.columns.map((column) =>
+    planColumn(rules, rememberedByName.get(column.name), column, feed, fresh),
+  )
   if (last && fresh !== 'REBUILD') {
     const refusal =
       refusedChange(before, planned, feed, policy) ??
       (fresh ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
-      (final ? ambiguousDates(known, feed) : undefined)
+      (final ? ambiguousDates(rememberedByName, feed) : undefined)
     if (refusal) return refusal
   }
   const ignores = policy.schemaChanges === 'IGNORE_NEW' && !fresh && before.length > 0
   const columns = planned.map((column): PlannedColumn => {
-    const isNew = !known.has(column.name) && !column.primaryKey
+    const isNew = !rememberedByName.has(column.name) && !column.primaryKey
     return ignores && isNew ? { ...column, ignored: true } : column
   })
   const plannedNames = new Set(planned.map(({ name }) => name))
-  const kept = fresh ? [] : before.filter(({ name }) => !plannedNames.has(name))
-  const vanishing = feed.merging ? [] : kept.filter(({ vanished }) => !vanished)
+  const keptColumns = fresh ? [] : before.filter(({ name }) => !plannedNames.has(name))
+  const vanishing = feed.merging ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
-    kept,
-    decided: planned.filter(({ name, undecided }) => known.get(name)?.undecided && !undecided).map(({ name }) => name),
+    keptColumns,
+    decided: planned
+      .filter(({ name, undecided }) => rememberedByName.get(name)?.undecided && !undecided)
+      .map(({ name }) => name),
     ...(fresh && { fresh }),
     changes: [
       ...vanishing.map(
@@ -107,24 +111,24 @@ export function planShape(
           ...(!feed.sparse && { warning: true }),
         }),
       ),
-      ...emptiedColumns(known, feed, fresh),
+      ...emptiedColumns(rememberedByName, feed, fresh),
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
-      ...kept.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
+      ...keptColumns.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
     ],
   }
 }
 
 /** Returns a change for each column that had values in the last load and has none in this load, if this load replaces all rows. */
 function emptiedColumns(
-  known: ReadonlyMap<string, RememberedColumn>,
+  rememberedByName: ReadonlyMap<string, RememberedColumn>,
   { columns, rows = 0, merging = false }: NewFeed,
   fresh: ShapePlan['fresh'],
 ): TableChange[] {
   if (rows === 0 || merging || fresh === 'DEFINITION') return []
   return columns.flatMap(({ name, evidence }): TableChange[] => {
-    const before = known.get(name)
+    const before = rememberedByName.get(name)
     return evidence === 'NOTHING' && before && hadValues(before) ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }] : []
   })
 }
@@ -214,24 +218,24 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
   const { columns, rows, sparse, merging } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
-  const known = new Set(before.map(({ name }) => name))
+  const rememberedNames = new Set(before.map(({ name }) => name))
   // A database reports the column types even of an empty table, so these columns are real and the check does not apply.
-  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !known.has(name))
+  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
   const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
-  const why =
+  const reason =
     added.length * 2 >= columns.length
       ? `${added.length} of its ${columns.length} columns are new`
       : value
         ? `the name of its new column "${value.label}" looks like a value`
         : undefined
   const correction = 'Check the line ends of the file.'
-  return why === undefined
+  return reason === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        reason: `the source has no rows and ${why}`,
+        reason: `the source has no rows and ${reason}`,
         correction,
-        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(fedBefore, columns)}`,
+        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -284,7 +288,7 @@ function refuseDifferentFeed(
   if (fedBefore.length === 0 || merging) return undefined
   const now = new Set(planned.map(({ name }) => name))
   const common = fedBefore.filter(({ name }) => now.has(name)).length
-  const why =
+  const reason =
     common === 0
       ? 'has no column of the last load'
       : sparse
@@ -294,24 +298,27 @@ function refuseDifferentFeed(
           : common * 2 < fedBefore.length
             ? `has only ${common} of the ${fedBefore.length} columns of the last load`
             : undefined
-  return why === undefined
+  return reason === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        reason: `the source ${why}`,
-        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${describeColumnLists(fedBefore, columns)}`,
+        reason: `the source ${reason}`,
+        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
 
 /** Refuses ambiguous dates in a column that is not text in the table and so cannot store them. A text column keeps ambiguous dates as written. */
-function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
+function ambiguousDates(
+  rememberedByName: ReadonlyMap<string, RememberedColumn>,
+  { columns }: NewFeed,
+): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
-    const before = known.get(name)
+    const before = rememberedByName.get(name)
     return evidence === 'AMBIGUOUS' && before !== undefined && !storesText(before)
   })
   if (!column) return undefined
-  const problem = `"${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const problem = `"${column.label}" is ${rememberedByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
   const correction = 'Write its dates as YYYY-MM-DD.'
   return {
     code: 'DATES_AMBIGUOUS',

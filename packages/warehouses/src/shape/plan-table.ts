@@ -27,26 +27,26 @@ export interface TablePlan<Column extends TableColumn> {
  */
 export function planTable<Column extends TableColumn>(
   rules: TypeRules,
-  live: readonly Column[] | undefined,
+  currentColumns: readonly Column[] | undefined,
   staged: readonly Column[],
   plan: ShapePlan,
   { merging = false } = {},
 ): TablePlan<Column> {
   const staging = new Map(staged.map((column) => [column.name, column]))
   const memory = plan.memory.filter(({ name, vanished }) => !vanished || !staging.has(name))
-  if (!live) {
+  if (!currentColumns) {
     const changes = plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ')
     return { columns: [...staged], missing: [], dropped: [], retyped: [], restaged: [], changes, memory }
   }
-  const keeps = new Set(plan.kept.map(({ name }) => name))
-  const missing = live.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
-  const dropped = live.filter((column) => !staging.has(column.name) && !missing.includes(column))
-  const liveColumns = new Map(live.map((column) => [column.name, column]))
+  const keeps = new Set(plan.keptColumns.map(({ name }) => name))
+  const missing = currentColumns.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
+  const dropped = currentColumns.filter((column) => !staging.has(column.name) && !missing.includes(column))
+  const liveColumns = new Map(currentColumns.map((column) => [column.name, column]))
   const added = staged.filter(({ name }) => !liveColumns.has(name))
   // If no load has decided the column's type, it has no values that must fit.
   const merged = (before: Column, column: Column): Column =>
     merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
-  const staying = live.flatMap((column) => {
+  const staying = currentColumns.flatMap((column) => {
     const incoming = staging.get(column.name)
     if (incoming) return [merged(column, incoming)]
     return missing.includes(column) ? [column] : []

@@ -15,9 +15,9 @@ export function checkIdentifier(kind: string, name: string): void {
   if (/\p{Cc}/u.test(name)) throw refusedName(kind, name, 'has control characters')
 }
 
-export function refusedName(kind: string, name: string, why: string): WarehouseProblem {
+export function refusedName(kind: string, name: string, reason: string): WarehouseProblem {
   const quotedName = JSON.stringify(name.toWellFormed().slice(0, 80))
-  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${why}. Choose another name.`)
+  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${reason}. Choose another name.`)
 }
 
 /** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */
@@ -45,11 +45,11 @@ export function checkColumns(
 
 /** Makes the column names of a result unique: a repeated name gets a number as suffix. */
 export function uniqueNames(names: readonly string[]): string[] {
-  const taken = new Set(names)
+  const usedNames = new Set(names)
   const seen = new Set<string>()
   return names.map((label) => {
     let name = label
-    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1) name = `${label}_${number}`
+    for (let number = 2; seen.has(name) || (number > 2 && usedNames.has(name)); number += 1) name = `${label}_${number}`
     seen.add(name)
     return name
   })

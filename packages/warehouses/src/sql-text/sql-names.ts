@@ -52,8 +52,8 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   const defined = commonTables(tokens)
   const resolved: ResolvedQuery = { text: '', reads: [], bare: [] }
   let copied = 0
-  const replace = ({ start }: SqlToken, { end }: SqlToken, by: string) => {
-    resolved.text += sql.slice(copied, start) + by
+  const replace = ({ start }: SqlToken, { end }: SqlToken, replacement: string) => {
+    resolved.text += sql.slice(copied, start) + replacement
     copied = end
   }
   const lists = [false]
@@ -84,13 +84,13 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
     if (tableListTerminators.has(word)) lists[lists.length - 1] = false
     if (!expecting) continue
     expecting = false
-    const named = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
-    if (named) {
+    const nameToken = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
+    if (nameToken) {
       index += 2
-      const [schema, name] = [token.text, named.text]
+      const [schema, name] = [token.text, nameToken.text]
       if (!around.relations.some((one) => one.schema === schema) && !around.schemas.includes(schema)) continue
       resolved.reads.push({ schema, name })
-      replace(token, named, around.address({ schema, name }))
+      replace(token, nameToken, around.address({ schema, name }))
     } else if ((tokens[index + 1]?.text !== '(' || opened === 'into') && !defined.has(token.text)) {
       resolved.bare.push(token.text)
       const schema = around.schemas.find((one) =>

@@ -103,10 +103,10 @@ export async function readEntries(
       ? sql`select ${key} as entry_key, part, entry from ${place}`
       : sql`select ${key} as entry_key, part, entry from ${place} where ${key} = ${entryKey}`,
   )
-  const parts = Map.groupBy(rows, (row) => row.entry_key)
+  const rowsByKey = Map.groupBy(rows, (row) => row.entry_key)
   return new Map(
-    [...parts].map(([entryName, some]) => {
-      const inOrder = some.toSorted((one, other) => one.part - other.part)
+    [...rowsByKey].map(([entryName, entryRows]) => {
+      const inOrder = entryRows.toSorted((one, other) => one.part - other.part)
       return [entryName, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
     }),
   )
@@ -122,8 +122,8 @@ export async function writeEntry(
   const [key, place] = [sqlFragment(ledgerKeyColumns[table]), sqlFragment(names.ledger(table))]
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
-    const some = text.slice(part * partLength, (part + 1) * partLength)
-    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${entryKey}, ${part}, ${some})`)
+    const partText = text.slice(part * partLength, (part + 1) * partLength)
+    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${entryKey}, ${part}, ${partText})`)
   }
 }
 
@@ -199,8 +199,8 @@ export async function enterRun(
   run: string,
   entry: Pick<RunEntry, 'attempt' | 'tables'>,
 ): Promise<void> {
-  const whole: RunEntry = { ...entry, at: new Date().toISOString() }
-  await writeEntry(dialect, session, 'runs', run, whole)
+  const timedEntry: RunEntry = { ...entry, at: new Date().toISOString() }
+  await writeEntry(dialect, session, 'runs', run, timedEntry)
 }
 
 /** Deletes publications that are older than `days` days and have no rows in any table. Returns their number. */

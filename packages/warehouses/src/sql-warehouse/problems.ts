@@ -35,19 +35,19 @@ export function queryProblemOf(
   const verdict = dialect.explainQuery(error, seconds)
   if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
-  const words = redactValues(verdict.words, query.values ?? [])
+  const message = redactValues(verdict.message, query.values ?? [])
   // A new error is the cause, because the driver's error contains the statement and its values.
-  const cause = new Error(words)
+  const cause = new Error(message)
   if (verdict.code === 'SQL_NOT_ALLOWED')
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
-  if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
+  if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, message, { cause })
   const { line, column } = verdict
   const position = line === undefined ? undefined : { line, ...(column !== undefined && { column }) }
   const isMissingTable =
     dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
-  const sentence = isMissingTable ? `${asSentence(words)} ${missingTableAdvice}` : words
+  const sentence = isMissingTable ? `${asSentence(message)} ${missingTableAdvice}` : message
   return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(position, query)}: ${sentence}`, {
     cause,
   })

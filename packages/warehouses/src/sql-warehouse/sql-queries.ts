@@ -108,8 +108,8 @@ async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: 
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = userQuery
   const { seconds, offset, ...most } = resolveQueryLimits(limits)
-  const late = AbortSignal.timeout(seconds * 1_000)
-  const either = signal ? AbortSignal.any([signal, late]) : late
+  const timeoutSignal = AbortSignal.timeout(seconds * 1_000)
+  const either = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal
   try {
     const opening = { role: 'read', schemas, signal: either, seconds } as const
     return await retryOnMissingTable(dialect, async () => {
@@ -118,7 +118,7 @@ async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: 
     })
   } catch (error) {
     signal?.throwIfAborted()
-    if (late.aborted) throw tooSlow(seconds)
+    if (timeoutSignal.aborted) throw tooSlow(seconds)
     throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
@@ -141,14 +141,14 @@ export async function readRows(
   const batch = { rows: Math.min(batchRows, most.rows + 1), bytes: () => Math.max(1, most.bytes - bytes) }
   for await (const read of session.read(text, values, batch)) {
     columns = resultColumns(read.columns)
-    const each = read.bytes / Math.max(1, read.rows.length)
+    const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
       if (skipped < offset) {
         skipped += 1
         continue
       }
       if (rows.length === most.rows) return { columns, rows, truncated: false, more: true }
-      bytes += read.rows.length === 1 ? each : approximateBytes(row)
+      bytes += read.rows.length === 1 ? bytesPerRow : approximateBytes(row)
       if (bytes > most.bytes) {
         if (rows.length === 0) throw rowTooLarge(most.bytes)
         return { columns, rows, truncated: true, more: true }
@@ -249,9 +249,9 @@ async function exportRows(
       try {
         let left = limit
         for (let batch = first; !batch.done && left > 0; batch = await batches.next()) {
-          const taken = batch.value.rows.slice(0, left)
-          left -= taken.length
-          yield taken.map((row) => asJson(row, columns))
+          const includedRows = batch.value.rows.slice(0, left)
+          left -= includedRows.length
+          yield includedRows.map((row) => asJson(row, columns))
         }
       } catch (error) {
         throw explain(error)
@@ -351,19 +351,19 @@ async function* queryPages(
         'QUERY_FAILED',
         'The warehouse has no schema to query yet. Create a schema and load a table first.',
       )
-    const kept = { schema, name: hiddenName('pages', randomUUID()) }
+    const resultTable = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
-      const { text: whole } = await prepareQuery(dialect, userQuery, { literals: true })
-      return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
+      const { text: preparedText } = await prepareQuery(dialect, userQuery, { literals: true })
+      return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
     const names = columns.map((_column, index) => `c${index + 1}`)
     const numbered = dialect.numbered?.(text, columns)
     const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
     if (numbered !== undefined)
       resultColumns.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
-    place = kept
+    place = resultTable
     id = await withSession(dialect, service, (session) =>
-      createFillableTable(dialect, session, kept, resultColumns, {
+      createFillableTable(dialect, session, resultTable, resultColumns, {
         kind: 'PASSING',
         until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
@@ -371,12 +371,13 @@ async function* queryPages(
     const into = resultColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
-        for (const statement of dialect.changes.insert(kept, into, numbered ?? text)) await session.execute(statement)
+        for (const statement of dialect.changes.insert(resultTable, into, numbered ?? text))
+          await session.execute(statement)
       }),
     )
     const { quoted, place: at } = dialect.names
     const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
-    const all = `select ${names.map(quoted).join(', ')} from ${at(kept)}${inOrder}`
+    const all = `select ${names.map(quoted).join(', ')} from ${at(resultTable)}${inOrder}`
     yield* pagesOf(dialect, { text: all, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
@@ -426,7 +427,7 @@ async function* pagesOf(
   /** The approximate bytes of the page. */
   let bufferedBytes = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
-    const each = read.bytes / Math.max(1, read.rows.length)
+    const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
       if (skip > 0) {
         skip -= 1
@@ -439,7 +440,7 @@ async function* pagesOf(
         bufferedBytes = 0
       }
       page.push(row)
-      bufferedBytes += each
+      bufferedBytes += bytesPerRow
       left -= 1
     }
     if (bufferedBytes > bytes && page.length < size) throw pageTooLarge(size, bytes)

@@ -83,11 +83,11 @@ async function defineView(
   const userQuery: UserQuery = { text: view.query, schemas: [view.schema] }
   const place = { schema: view.schema, name: view.name }
   try {
-    const [kept, existing] = await withSession(dialect, { role: 'service', signal }, async (session) => {
+    const [managedViews, existing] = await withSession(dialect, { role: 'service', signal }, async (session) => {
       await recoverPending(dialect, session)
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
-    const ownViews = kept.filter(({ mark }) => mark.view.id === view.id)
+    const ownViews = managedViews.filter(({ mark }) => mark.view.id === view.id)
     const free =
       !existing ||
       existing.mark?.view?.id === view.id ||
@@ -95,7 +95,7 @@ async function defineView(
     if (!free)
       throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
     const { text, reads } = await prepareQuery(dialect, userQuery)
-    assertNoCycle(kept, place, reads)
+    assertNoCycle(managedViews, place, reads)
     const mark = markOf(view, text, reads, limits)
     await assertViewCompiles(dialect, place, text, limits, signal)
     const newView = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
@@ -103,7 +103,7 @@ async function defineView(
     const instead = await withSession(dialect, { role: 'service' }, (session) =>
       findViewsAt(dialect, session, [...ownViews, place]),
     )
-    await replaceView(dialect, { place: place, instead, newView })
+    await replaceView(dialect, { place, instead, newView })
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -146,12 +146,12 @@ async function findViewsAt(
   return [...viewShapes.values()]
 }
 
-/** Throws VIEW_READS_ITSELF if the view would read itself. `kept` are all managed views; `reads` is what its new query reads. */
-function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
+/** Throws VIEW_READS_ITSELF if the view would read itself. `managedViews` are all managed views; `reads` is what its new query reads. */
+function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
   const seen = new Set<ManagedView>()
   const reaches = (place: TablePlace): boolean => {
     if (isAt(place, view)) return true
-    const next = kept.find((one) => isAt(one, place))
+    const next = managedViews.find((one) => isAt(one, place))
     if (!next || seen.has(next)) return false
     seen.add(next)
     return listReads(next).some(reaches)

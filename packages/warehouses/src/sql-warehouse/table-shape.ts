@@ -52,10 +52,10 @@ export const quotePlace = ({ schema, name }: TablePlace): string => `"${schema}"
 export async function withSession<Result>(
   dialect: SqlDialect,
   opening: SessionOptions,
-  work: (session: SqlSession) => Promise<Result>,
+  callback: (session: SqlSession) => Promise<Result>,
 ): Promise<Result> {
   await using session = await dialect.open(opening)
-  return await work(session)
+  return await callback(session)
 }
 
 export async function findRelation(

@@ -117,8 +117,8 @@ export function explainSqlServerError(error: unknown): ServerProblem | undefined
 function replyTo(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.
-  const known = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
-  if (known) return known
+  const reply = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
+  if (reply) return reply
   if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailableReply : timeoutReply
   // For a rejected sign-in the driver keeps the message and drops the number.
   if (code === 'ELOGIN')
@@ -140,7 +140,10 @@ function replyTo(error: DriverError): ServerReply | undefined {
         'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
     }
   if (number > 0)
-    return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse rejected the operation: ${words}` }
+    return {
+      code: 'WAREHOUSE_REFUSED',
+      sentence: (_, serverText) => `The warehouse rejected the operation: ${serverText}`,
+    }
   return undefined
 }
 
@@ -159,15 +162,15 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError
   if (number === 1222 || number === 1205)
-    return { code: 'TABLE_BUSY', words: 'A load is replacing a table of this query. Try again in a moment.' }
+    return { code: 'TABLE_BUSY', message: 'A load is replacing a table of this query. Try again in a moment.' }
   if (code === 'ETIMEOUT' && !/connect/i.test(message))
     return {
       code: 'QUERY_TIMEOUT',
-      words: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+      message: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     }
   if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
-  if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
+  if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', message }
   const position = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
   const { column } = error as { column?: number }
-  return { code: 'QUERY_FAILED', words: message, ...position, ...(column !== undefined && { column }) }
+  return { code: 'QUERY_FAILED', message, ...position, ...(column !== undefined && { column }) }
 }

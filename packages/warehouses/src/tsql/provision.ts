@@ -16,7 +16,7 @@ type QueryScalar = (text: string) => Promise<unknown>
 
 export async function withConnection<Result>(
   login: DatabaseLogin,
-  work: (run: RunStatement, ask: QueryScalar) => Promise<Result>,
+  callback: (run: RunStatement, ask: QueryScalar) => Promise<Result>,
 ): Promise<Result> {
   const connection: Connection = await openConnection(login)
   try {
@@ -25,7 +25,7 @@ export async function withConnection<Result>(
       await sendRequest(connection, plainSql(text), {}, { row: ([cell]) => void (value = cell?.value) }).done
       return value
     }
-    return await work((text) => sendRequest(connection, plainSql(text), {}).done, ask)
+    return await callback((text) => sendRequest(connection, plainSql(text), {}).done, ask)
   } finally {
     connection.close()
   }

@@ -49,12 +49,12 @@ export async function bulkLoad(
   const sent = rows()
   try {
     const table = namesOf(access).place(place)
-    const taken = await runBulkLoad(connection, table, columns, sent, signal)
+    const rowsWritten = await runBulkLoad(connection, table, columns, sent, signal)
     if (failure !== undefined) throw failure
-    if (taken !== counted.rows)
+    if (rowsWritten !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse stored ${taken} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
+        `The warehouse stored ${rowsWritten} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     return counted

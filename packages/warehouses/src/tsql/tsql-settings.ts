@@ -39,8 +39,8 @@ export interface RoleCredentials {
  */
 export function tsqlAccess(url: string, { key, loadPassword, readPassword }: RoleCredentials): ClientAccess {
   const parsedUrl = new URL(url)
-  const named = decodeURIComponent(parsedUrl.pathname.slice(1))
-  const database = named || `c_${key}`
+  const databaseName = decodeURIComponent(parsedUrl.pathname.slice(1))
+  const database = databaseName || `c_${key}`
   const flag = (name: string, fallback: boolean) => {
     const value = parsedUrl.searchParams.get(name)
     return value === null ? fallback : value === 'true'
@@ -56,9 +56,9 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Rol
   return {
     key,
     database,
-    ownDatabase: named === '',
-    prefix: named === '' ? '' : `c_${key}_`,
-    ledger: named === '' ? 'sluice' : `c_${key}`,
+    ownDatabase: databaseName === '',
+    prefix: databaseName === '' ? '' : `c_${key}_`,
+    ledger: databaseName === '' ? 'sluice' : `c_${key}`,
     master: { ...server, ...service, database: 'master' },
     logins: {
       service: { ...server, ...service, database },

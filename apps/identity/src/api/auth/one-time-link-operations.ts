@@ -120,5 +120,5 @@ export interface LinkContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
   config: MailConfig
-  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
+  request: { audit(object: string | null, details?: object, actor?: AuditActor): void }
 }

@@ -115,15 +115,18 @@ const buildInteractionUrl = (
 
 /** Returns the HTML page that ends a sign-in that no application started. */
 function renderSignedInPage(
-  { refreshToken, who }: { refreshToken: string; who: Pick<FederatedUser, 'name' | 'username' | 'organisation'> },
+  {
+    refreshToken,
+    signedInUser,
+  }: { refreshToken: string; signedInUser: Pick<FederatedUser, 'name' | 'username' | 'organisation'> },
   { config, request }: IdentityRequestContext,
 ): string {
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   return renderTokenPage({
     prefix,
     language: chooseLanguageForLocales(request.locales),
-    organisation: { name: who.organisation },
-    user: who,
+    organisation: { name: signedInUser.organisation },
+    user: signedInUser,
     refreshToken,
     refreshUrl: `${config.IDENTITY_PUBLIC_URL}/api/v1/auth/refresh`,
     home: config.HOME_URL,
@@ -157,7 +160,7 @@ async function signInAtProvider(
     }
     const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
-    const by = { user: user?.uid, client: provider.client }
+    const actor = { user: user?.uid, client: provider.client }
     const opened = user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
     if (opened) await uncountAttempt(trx, counted)
     request.audit(
@@ -170,9 +173,9 @@ async function signInAtProvider(
         ssoId: person.ssoId,
         ...activation,
       },
-      by,
+      actor,
     )
-    return opened && user && { ...opened, user: user.uid, client: user.client, who: user }
+    return opened && user && { ...opened, user: user.uid, client: user.client, signedInUser: user }
   })
   if (person instanceof Error) throw providerFailedProblem(person)
   if (!done) throw notAdmittedProblem()

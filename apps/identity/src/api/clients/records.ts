@@ -166,12 +166,12 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted
   return client
 }
 
-/** Rejects a body that moves a row to another client. `what` begins the message, such as `An application`. */
+/** Rejects a body that moves a row to another client. `change` begins the message, such as `An application`. */
 export function assertClientUnchanged(
   body: { client?: { id: string } | undefined },
   row: { client: string },
-  what: string,
+  change: string,
 ): void {
   if (body.client && body.client.id.toLowerCase() !== row.client)
-    throw problems.refused('/client/id', `${what} cannot move to another client. Create a new one there.`)
+    throw problems.refused('/client/id', `${change} cannot move to another client. Create a new one there.`)
 }

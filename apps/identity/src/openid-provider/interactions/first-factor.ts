@@ -17,7 +17,7 @@ export const showPasswordPage = (step: InteractionStep): Promise<void> => render
 export async function renderPasswordPage(
   step: InteractionStep,
   status: number,
-  facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
+  pageFacts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
 ): Promise<void> {
   const { config, prefix, base, csrf, request, response, language, application, interaction, targets } = step
   const { organisation } = application
@@ -31,7 +31,7 @@ export async function renderPasswordPage(
     csrf: csrf.issue(request, response),
     ...(await findProviders(step)),
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
-    ...facts,
+    ...pageFacts,
   })
   // The password-reset page reads this cookie.
   if (organisation) setOrganisationCookie(response, organisation, parsePublicAddress(config.IDENTITY_PUBLIC_URL).secure)
@@ -58,11 +58,11 @@ async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, '
 export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
-  const words = readPageTexts(language).signIn
+  const pageTexts = readPageTexts(language).signIn
   if (!isFilled(username) || !isFilled(password)) {
     const wrong = {
-      ...(!isFilled(username) && { username: words.usernameMissing }),
-      ...(!isFilled(password) && { password: words.passwordMissing }),
+      ...(!isFilled(username) && { username: pageTexts.usernameMissing }),
+      ...(!isFilled(password) && { password: pageTexts.passwordMissing }),
     }
     return renderPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
@@ -78,7 +78,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
     response.redirect(303, `${base}/code`)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    await renderPasswordPage(step, 401, { username, message: words.refused })
+    await renderPasswordPage(step, 401, { username, message: pageTexts.refused })
   }
 }
 

@@ -192,7 +192,7 @@ export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiv
       return false
     },
     {
-      rest: interval,
+      pauseMs: interval,
       farewell: 0,
       failed: (err) => logger.warn({ err }, 'expired sign-ins could not be removed; the next try is in five minutes'),
     },

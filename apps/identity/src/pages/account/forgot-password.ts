@@ -18,13 +18,13 @@ const maxUsernameLength = 254
  */
 export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
-    const facts = {
+    const pageFacts = {
       ...readPageFacts(request, prefix),
       action: prefix + forgotPasswordPath,
       csrf: csrf.issue(request, response),
       wrong,
     }
-    sendPage(response, wrong ? 422 : 200, renderForgotPasswordPage(facts))
+    sendPage(response, wrong ? 422 : 200, renderForgotPasswordPage(pageFacts))
   }
 
   const routes = Router()
@@ -49,28 +49,28 @@ interface ForgotPasswordFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `username`. */
-export function renderForgotPasswordPage({ action, csrf, wrong, ...facts }: ForgotPasswordFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.forgotPassword
+export function renderForgotPasswordPage({ action, csrf, wrong, ...pageFacts }: ForgotPasswordFacts): string {
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.forgotPassword
   return renderFrame({
-    ...facts,
-    title: words.title,
+    ...pageFacts,
+    title: pageTexts.title,
     failed: wrong !== undefined,
-    main: html`<p class="lead">${words.lead}</p>
+    main: html`<p class="lead">${pageTexts.lead}</p>
 ${renderSummary(texts, undefined, wrong)}
 ${renderForm({
   action,
   hidden: { csrf },
   main: html`${renderField({
     name: 'username',
-    label: words.label,
+    label: pageTexts.label,
     autocomplete: 'username',
     value: '',
     maxlength: maxUsernameLength,
     error: wrong?.username,
     autofocus: !wrong,
   })}
-${renderButton(words.submit)}`,
+${renderButton(pageTexts.submit)}`,
 })}`,
   })
 }

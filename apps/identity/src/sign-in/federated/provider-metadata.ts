@@ -86,10 +86,10 @@ function toDiscoveryProblem(error: unknown, issuer: URL): unknown {
   )
 }
 
-const createIssuerMismatch = (named: string, issuer: URL) =>
+const createIssuerMismatch = (namedIssuer: string, issuer: URL) =>
   new ProviderProblem(
     'SSO_ISSUER_MISMATCH',
-    `The provider at ${issuer.href} names the issuer ${toPrintableAscii(named)}. If that is correct, enter it as clientDomain.`,
+    `The provider at ${issuer.href} names the issuer ${toPrintableAscii(namedIssuer)}. If that is correct, enter it as clientDomain.`,
   )
 
 const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)

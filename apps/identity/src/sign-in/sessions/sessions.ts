@@ -159,7 +159,7 @@ export async function endUnusedSession(
   trx: Transaction<DB>,
   { session, user }: UnusedSession,
   outcome: string,
-  facts: RequestAuditFacts,
+  auditContext: RequestAuditFacts,
 ): Promise<void> {
   await endSession(trx, session.uid, 'SIGNED_OUT')
   await recordAudit(trx, {
@@ -168,6 +168,6 @@ export async function endUnusedSession(
     client: user.client,
     object: session.uid,
     details: { outcome },
-    ...facts,
+    ...auditContext,
   })
 }

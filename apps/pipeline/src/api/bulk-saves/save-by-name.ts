@@ -27,8 +27,8 @@ export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
   present?(saved: SavedRow<Row>): object
 }
 
-/** Runs `work` for the object at `index` and keeps the violations that it throws. */
-type CollectViolations = (index: number, work: () => Promise<void>) => Promise<unknown>
+/** Runs `callback` for the object at `index` and keeps the violations that it throws. */
+type CollectViolations = (index: number, callback: () => Promise<void>) => Promise<unknown>
 
 /**
  * Returns the operation that saves several objects in one transaction, or none. It checks each object like a request for a single
@@ -44,7 +44,7 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
     const sent = input.body[list]!
     const at = (index: number) => `/${list}/${index}`
     const violations = createViolationList()
-    const collect: CollectViolations = (index, work) => violations.collect(at(index), work)
+    const collect: CollectViolations = (index, callback) => violations.collect(at(index), callback)
     const bodies = kind.complete
       ? await kind.complete(sent, input, collect)
       : (sent as unknown as (Body & { name: string })[])

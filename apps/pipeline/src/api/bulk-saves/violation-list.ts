@@ -9,8 +9,8 @@ const maxViolations = 100
 export interface ViolationList {
   readonly isFull: boolean
   add(pointer: string, detail: string): void
-  /** Takes the violations that `work` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
-  collect(at: string, work: () => Promise<void>): Promise<boolean>
+  /** Takes the violations that `callback` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
+  collect(at: string, callback: () => Promise<void>): Promise<boolean>
   throwIfAny(): void
 }
 
@@ -28,9 +28,9 @@ export function createViolationList(
       violations.push({ pointer, detail })
     },
 
-    async collect(at: string, work: () => Promise<void>): Promise<boolean> {
+    async collect(at: string, callback: () => Promise<void>): Promise<boolean> {
       try {
-        await work()
+        await callback()
         return true
       } catch (error) {
         const problem = toViolations(error)
@@ -64,9 +64,9 @@ export const firstViolation: ViolationList = {
     throw problems.refused(pointer, detail)
   },
 
-  async collect(at, work) {
+  async collect(at, callback) {
     try {
-      await work()
+      await callback()
       return true
     } catch (error) {
       const problem = toViolations(error)

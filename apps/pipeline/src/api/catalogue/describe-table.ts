@@ -122,15 +122,18 @@ function possibleOwners(name: string): string[] {
 /** Returns the texts of a body by column. Throws 422 for a column that the table does not have, and for a repeated one. */
 function parseDescriptions(
   { description, columns = [] }: TableDescriptionsBody,
-  known: readonly string[],
+  columnNames: readonly string[],
 ): Map<string, string> {
   const texts = new Map(description === undefined ? [] : [[ofTable, description]])
   for (const [index, { name, description: text }] of columns.entries()) {
     const pointer = `/columns/${index}/name`
     if (texts.has(name) && name !== ofTable)
       throw problems.refused(pointer, `The column "${name}" is in the list twice. Remove one of them.`)
-    if (!known.includes(name))
-      throw problems.refused(pointer, `The table has no column "${name}". Its columns: ${shorten(known.join(', '))}.`)
+    if (!columnNames.includes(name))
+      throw problems.refused(
+        pointer,
+        `The table has no column "${name}". Its columns: ${shorten(columnNames.join(', '))}.`,
+      )
     texts.set(name, text)
   }
   return texts

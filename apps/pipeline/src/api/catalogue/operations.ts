@@ -33,9 +33,9 @@ type ReadTableRowsRequest = OperationInput<PipelineContext, '/schemas/:uid/table
 /** Lists tables and views by schema, then by name. */
 async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[]>> {
   const { query, params, request, warehouses, caller, db } = input
-  const { page = 1, pageSize = 50, query: part = '' } = query
+  const { page = 1, pageSize = 50, query: text = '' } = query
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
-  const matching = visible.filter(({ name }) => name.includes(part.toLowerCase()))
+  const matching = visible.filter(({ name }) => name.includes(text.toLowerCase()))
   const places = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
   const [foundTables, descriptionsOf] = await Promise.all([
@@ -86,14 +86,14 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
 
 /** Splits `schema.table.na` at its dots. Names may be in double quotes, of which the last may be missing. */
 function splitName(text: string): { qualifiers: string[]; partialName: string } {
-  const parts = ['']
+  const nameParts = ['']
   let isQuoted = false
   for (const character of text) {
     if (character === '"') isQuoted = !isQuoted
-    else if (character === '.' && !isQuoted) parts.push('')
-    else parts[parts.length - 1] += character
+    else if (character === '.' && !isQuoted) nameParts.push('')
+    else nameParts[nameParts.length - 1] += character
   }
-  return { qualifiers: parts.slice(0, -1), partialName: parts.at(-1)! }
+  return { qualifiers: nameParts.slice(0, -1), partialName: nameParts.at(-1)! }
 }
 
 /** Returns the tables that a qualified column name can belong to: of any schema, or of one. Without a qualifier, all tables. */

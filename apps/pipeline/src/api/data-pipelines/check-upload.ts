@@ -116,7 +116,7 @@ const describeEmptying = (schemaChanges: SchemaChanges): string =>
     ? 'The file has no records. With schemaChanges FAIL, a run fails if the table has 100 rows or more; a smaller table loses all its rows.'
     : 'The file has no records, so a run would empty the table.'
 
-const describeFailure = (why: string): string => `A run would fail: ${why}`
+const describeFailure = (reason: string): string => `A run would fail: ${reason}`
 
 /** Short, because the check delays the response to an upload. */
 const uploadCheckTimeoutMs = 10_000
@@ -167,8 +167,8 @@ export async function readFirstRow(
   }
 }
 
-const skippedCheck = (why: string) => ({
-  checkSkipped: `The file was stored without a check, because ${why}. The next run reads the whole file and reports its problems.`,
+const skippedCheck = (reason: string) => ({
+  checkSkipped: `The file was stored without a check, because ${reason}. The next run reads the whole file and reports its problems.`,
 })
 
 function describeSkip(error: unknown): string {

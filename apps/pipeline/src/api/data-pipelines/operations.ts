@@ -122,11 +122,11 @@ async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): P
   return { table: presentTable(loadedTable.table, await describedLabels(input.db, row, loadedTable.table)) }
 }
 
-async function undefinedIfSlow<T>(work: Promise<T>): Promise<T | undefined> {
+async function undefinedIfSlow<T>(callback: Promise<T>): Promise<T | undefined> {
   const over = new AbortController()
-  const late = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
+  const timeout = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([callback, timeout])
   } finally {
     over.abort()
   }

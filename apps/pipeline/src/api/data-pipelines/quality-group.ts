@@ -22,9 +22,9 @@ export async function qualityGroupColumn(
     .where('r.uid', '=', group.id)
     .where('r.client', '=', caller.client)
     .executeTakeFirst()
-  const kept = groupRow !== undefined && groupRow.id === current?.quality_group_id
+  const isUnchanged = groupRow !== undefined && groupRow.id === current?.quality_group_id
   const readable = groupRow?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
-  if (!groupRow || (!kept && !readable))
+  if (!groupRow || (!isUnchanged && !readable))
     throw problems.refused(
       '/dataQualityCheckGroup/id',
       `No data quality check group that you may read has the id ${group.id}.`,

@@ -67,10 +67,10 @@ export function createCachedLookups(trx: Transaction<DB>, caller: Caller): Pipel
 }
 
 function memoize<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Promise<Answer> {
-  const known = new Map<Key, Promise<Answer>>()
+  const cache = new Map<Key, Promise<Answer>>()
   return (key) => {
-    const answer = known.get(key) ?? ask(key)
-    known.set(key, answer)
+    const answer = cache.get(key) ?? ask(key)
+    cache.set(key, answer)
     return answer
   }
 }
@@ -93,7 +93,7 @@ export async function resolveType(
 export async function resolveTypes(
   sent: readonly SentDataPipelineBody[],
   { db, caller }: RequestContext,
-  collect: (index: number, work: () => Promise<void>) => Promise<unknown>,
+  collect: (index: number, callback: () => Promise<void>) => Promise<unknown>,
 ): Promise<DataPipelineBody[]> {
   const names = sent.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
   const stored =

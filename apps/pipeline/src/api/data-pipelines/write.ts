@@ -75,9 +75,9 @@ export const dataPipelineKind: NamedKind<DataPipelineRow, DataPipelineBody, Sent
   records: dataPipelines,
   writing: dataPipelineWriting,
   cached(trx, { caller }) {
-    const known = createCachedLookups(trx, caller)
+    const lookups = createCachedLookups(trx, caller)
     const columns: typeof dataPipelineWriting.columns = (on, body, current, input) =>
-      pipelineColumns(on, body, current, input, known)
+      pipelineColumns(on, body, current, input, lookups)
     return { ...dataPipelineWriting, columns }
   },
   complete: resolveTypes,
@@ -95,13 +95,13 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
   return dataset !== undefined
 }
 
-/** Returns the columns of a pipeline. `known` looks up the objects to which the pipeline refers. */
+/** Returns the columns of a pipeline. `lookups` looks up the objects to which the pipeline refers. */
 async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
   input: RequestContext,
-  known: PipelineLookups,
+  lookups: PipelineLookups,
 ): Promise<object> {
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline cannot change its type, ${current.type}. Create another pipeline.`)
@@ -110,7 +110,7 @@ async function pipelineColumns(
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
-    ...(await targetColumns(trx, body, current, known)),
+    ...(await targetColumns(trx, body, current, lookups)),
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     description: body.description ?? null,
@@ -125,9 +125,9 @@ async function pipelineColumns(
     anonymous_data: body.anonymousAccess?.data ?? false,
     transformation: JSON.stringify({ sqlStatements: body.transformation?.sqlStatements ?? [] }),
     schema_changes: body.schemaChanges ?? 'EVOLVE',
-    ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
+    ...(await sourceColumns(body, uid, current, input.keyRing, () => lookups.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-    ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, known.readDefaultAccess)),
+    ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, lookups.readDefaultAccess)),
   }
 }
 
@@ -149,16 +149,17 @@ async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  known: PipelineLookups,
+  lookups: PipelineLookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
   const table = tableName ?? current?.table_name ?? toUniqueIdentifiers([body.name])[0]!
   const wrong = identifierProblem(table)
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 
-  const kept = current && (await known.schema(current.schema_id))
+  const currentSchema = current && (await lookups.schema(current.schema_id))
   // The caller must be allowed to write to a new schema, but can always keep the current one.
-  const targetSchema = kept?.uid === schema.id.toLowerCase() ? kept : await known.lockWritableSchema(schema.id)
+  const targetSchema =
+    currentSchema?.uid === schema.id.toLowerCase() ? currentSchema : await lookups.lockWritableSchema(schema.id)
   if (!targetSchema)
     throw problems.refused('/dataWarehouseTarget/schema/id', `No schema that you may write to has the id ${schema.id}.`)
   if (targetSchema.provider_schema === 'NA') {
@@ -176,7 +177,7 @@ async function targetColumns(
     )
   }
   // Tables and views share their names in the warehouse.
-  if (await known.hasView(targetSchema.id, table))
+  if (await lookups.hasView(targetSchema.id, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
   return { schema_id: targetSchema.id, table_name: table }
 }

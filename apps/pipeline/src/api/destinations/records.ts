@@ -82,11 +82,11 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
     .$castTo<ViewRow & { shown: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_VIEW')
-  const whole = viewRows.filter(({ shown }) => maySee && shown)
-  const presented = await viewRecords.present(whole, context)
+  const visibleViews = viewRows.filter(({ shown }) => maySee && shown)
+  const presented = await viewRecords.present(visibleViews, context)
   return new Map([
     ...viewRows.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
-    ...whole.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
+    ...visibleViews.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
   ])
 }
 

@@ -91,8 +91,8 @@ function targetColumns(
   ring: KeyRing,
 ): { settings: string; target_secrets: string | null; secret_times: string } {
   const { settings, given: sentSecrets, pointer } = parseTargetBody(body)
-  const kept = current && Object.values(sentSecrets).includes(undefined)
-  const secrets = kept
+  const keepsSecrets = current && Object.values(sentSecrets).includes(undefined)
+  const secrets = keepsSecrets
     ? mergeSecrets({
         stored: unsealTargetSecrets(current, ring),
         sentSecrets,

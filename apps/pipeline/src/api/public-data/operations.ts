@@ -84,10 +84,10 @@ const notPublic = () => problems.notFound('public object with this id')
 async function readPublicRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
-  what: 'metadata' | 'data',
+  part: 'metadata' | 'data',
 ) {
   assertWithinRate(request.address)
-  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, what) : undefined
+  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, part) : undefined
   const client = row && (await identity.client(row.client))
   if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
@@ -97,13 +97,13 @@ async function findPublicRow(
   db: Kysely<DB>,
   table: PublicTable,
   uid: string,
-  what: 'metadata' | 'data',
+  part: 'metadata' | 'data',
 ): Promise<PublicRow | undefined> {
   const row = await db
     .selectFrom(table)
     .selectAll()
     .where('uid', '=', uid)
-    .where(`anonymous_${what}`, '=', true)
+    .where(`anonymous_${part}`, '=', true)
     .executeTakeFirst()
   return row as PublicRow | undefined
 }

@@ -21,28 +21,28 @@ interface CacheLimits {
  * rights first. With connections, the fetch is aborted once all of them are closed.
  */
 export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => number = Date.now) {
-  const known = new Map<string, CachedResponse<T>>()
+  const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
-    for (const [old, { until }] of known) {
+    for (const [old, { until }] of cache) {
       if (until > now()) break
-      known.delete(old)
+      cache.delete(old)
     }
-    const kept = known.get(key)
-    if (kept && !kept.dropped.signal.aborted) {
-      if (caller) watchCaller(kept, caller)
-      return kept.answer
+    const cached = cache.get(key)
+    if (cached && !cached.dropped.signal.aborted) {
+      if (caller) watchCaller(cached, caller)
+      return cached.answer
     }
     const dropped = new AbortController()
     const answer = fetch(dropped.signal)
     const entry: CachedResponse<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
     if (caller) watchCaller(entry, caller)
-    known.set(key, entry)
+    cache.set(key, entry)
     const forget = () => {
-      if (known.get(key) === entry) known.delete(key)
+      if (cache.get(key) === entry) cache.delete(key)
     }
     answer.then(lifetime > 0 ? undefined : forget, forget)
-    if (known.size > most) known.delete(known.keys().next().value!)
+    if (cache.size > most) cache.delete(cache.keys().next().value!)
     return answer
   }
 }

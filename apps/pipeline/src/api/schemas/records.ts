@@ -89,11 +89,11 @@ export async function schemasOf(
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_SCHEMA')
   const visible = schemaRows.filter(({ shown }) => maySee && shown)
-  const whole = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
+  const presented = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(
     schemaRows.map(({ id, uid, name, schema_name }) => [
       id,
-      whole.get(uid) ?? { id: uid, name, schemaName: schema_name },
+      presented.get(uid) ?? { id: uid, name, schemaName: schema_name },
     ]),
   )
 }

@@ -43,11 +43,11 @@ export async function assertVariableUnused(
     caller,
     maxNamedReaders - checks.length - pipelines.length,
   )
-  const named = (nouns: string) => (use: VariableUse) => ({ nouns, name: use.name, isShown: use.shown })
+  const toNamedUse = (nouns: string) => (use: VariableUse) => ({ nouns, name: use.name, isShown: use.shown })
   const users = describeReaders([
-    ...checks.map(named('data quality checks')),
-    ...pipelines.map(named('data pipelines')),
-    ...pushed.map(named('destinations')),
+    ...checks.map(toNamedUse('data quality checks')),
+    ...pipelines.map(toNamedUse('data pipelines')),
+    ...pushed.map(toNamedUse('destinations')),
   ])
   if (users === undefined) return
   throw problems.conflict(pointer, `\${${variable.name}} is used by ${users}. ${advice}`)
@@ -120,8 +120,8 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
   if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name)))
     return true
-  const parts = [settings, openOrEmpty(() => unsealSourceSecrets(row, keyRing))]
-  return namesVariables(...parts) && variablesInSettings(...parts).has(name)
+  const searched = [settings, openOrEmpty(() => unsealSourceSecrets(row, keyRing))]
+  return namesVariables(...searched) && variablesInSettings(...searched).has(name)
 }
 
 /** Returns at most `most` objects, oldest first. */

@@ -134,8 +134,8 @@ function saveUpdate(
 
 class ConcurrentChange extends Error {}
 
-/** Runs `work` in a slot of the organisation while the caller is connected. */
-function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Runs `callback` in a slot of the organisation while the caller is connected. */
+function runInSlot<T>({ request, caller }: SaveContext, callback: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const onTimeout = (): never => {
     throw problems.refused(
       '/query',
@@ -143,7 +143,7 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
     )
   }
   const queue = requestSlots.views.queueOf(caller.client)
-  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
+  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, callback)
 }
 
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>

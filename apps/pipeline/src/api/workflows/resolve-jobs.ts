@@ -24,11 +24,11 @@ export interface ResolvedJob {
 
 /** Returns the jobs of a body by step. A job without `object` runs the object of the stored job with its id, or the object with its id. */
 function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
-  const known = new Map(current.map((job) => [job.uid, job]))
+  const jobsByUid = new Map(current.map((job) => [job.uid, job]))
   return (steps.steps ?? []).map(({ jobs = [] }, step) =>
     jobs.map(({ jobType, object, id }, job) => {
-      const storedJob = id === undefined ? undefined : known.get(id.toLowerCase())
-      if (storedJob) known.delete(storedJob.uid)
+      const storedJob = id === undefined ? undefined : jobsByUid.get(id.toLowerCase())
+      if (storedJob) jobsByUid.delete(storedJob.uid)
       return {
         pointer: `/steps/steps/${step}/jobs/${job}`,
         jobType,
@@ -53,8 +53,8 @@ export async function resolveJobs(
   current: readonly StoredJob[],
   caller: Caller,
 ): Promise<ResolvedJob[][]> {
-  const named = parseJobs(body, current)
-  const keys = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
+  const namedSteps = parseJobs(body, current)
+  const keys = [...new Set(namedSteps.flat().flatMap(({ object }) => object ?? []))]
   const uids = keys.filter((key) => typeof key === 'string')
   const ids = keys.filter((key) => Number.isSafeInteger(key))
   // Locks the objects until the rows are written, so that they are not deleted.
@@ -65,10 +65,10 @@ export async function resolveJobs(
     rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
   )
   const seen = await findVisibleObjects(trx, caller, rows)
-  const kept = new Set(current.map(({ object }) => object.id))
+  const currentObjects = new Set(current.map(({ object }) => object.id))
 
   const violations: FieldViolation[] = []
-  const resolved = named.map((step, index) => {
+  const resolved = namedSteps.map((step, index) => {
     const parallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
     const inStep = new Set<number>()
     return step.flatMap((job): ResolvedJob[] => {
@@ -98,8 +98,8 @@ export async function resolveJobs(
     const noun = jobType ? jobKindOf(jobType).noun : 'object'
     const at = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: at, detail: `The job has no ${noun} to run. Set object.uid.` }
-    const known = object && (kept.has(object.id) || seen.has(object.id))
-    if (!known) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
+    const isKept = object && (currentObjects.has(object.id) || seen.has(object.id))
+    if (!isKept) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
     const { kind, name } = object
     if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow, which a workflow cannot run.` }
     if (jobType && jobKinds[kind].jobType !== jobType)
@@ -107,7 +107,7 @@ export async function resolveJobs(
         pointer: `${pointer}/jobType`,
         detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
       }
-    if (!kept.has(object.id) && !seen.get(object.id)!.usable)
+    if (!currentObjects.has(object.id) && !seen.get(object.id)!.usable)
       return {
         pointer: at,
         detail: `You can view the ${noun} "${name}" but not run it, so your workflow cannot run it. Ask its owner or an administrator for access to edit it.`,

@@ -27,9 +27,9 @@ export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<
     )
   const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
   return {
-    version: dhis2.words(version).slice(0, 50),
+    version: dhis2.redact(version).slice(0, 50),
     release: parseRelease(version),
-    username: dhis2.words(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
+    username: dhis2.redact(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
     authorities,
   }
 }

@@ -37,16 +37,16 @@ export async function sendChunk(sending: SendOptions, items: readonly ValueItem[
   const { limits, policy, signal, log, onSent } = sending
   // The chunk can have more values than one request may have, because the limit may have decreased since.
   for (let at = 0; at < items.length; ) {
-    const part = items.slice(at, at + limits.values)
-    const body = createBody(part, dataSet)
+    const chunk = items.slice(at, at + limits.values)
+    const body = createBody(chunk, dataSet)
     try {
       const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
-      onSent(part, summary, Buffer.byteLength(body))
-      at += part.length
+      onSent(chunk, summary, Buffer.byteLength(body))
+      at += chunk.length
     } catch (error) {
       if (!(error instanceof RequestTooLarge)) throw error
-      limits.values = Math.max(minValues, Math.ceil(part.length / 2))
-      log('WARN', 'MEDIUM', `${error.message} Requests now have ${limits.values} values instead of ${part.length}.`)
+      limits.values = Math.max(minValues, Math.ceil(chunk.length / 2))
+      log('WARN', 'MEDIUM', `${error.message} Requests now have ${limits.values} values instead of ${chunk.length}.`)
     }
   }
 }
@@ -93,7 +93,7 @@ function createRefusal(dhis2: Dhis2Api, answer: unknown): DestinationProblem {
   return new DestinationProblem(
     'TARGET_REFUSED',
     errorMessage
-      ? `DHIS2 rejected the import. Its message: ${dhis2.words(errorMessage)}`
+      ? `DHIS2 rejected the import. Its message: ${dhis2.redact(errorMessage)}`
       : 'DHIS2 answered without an import summary, so the result is unknown: check its version and the address.',
   )
 }

@@ -88,10 +88,10 @@ export function startMaintenance({
   }
 }
 
-/** Runs `work` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
+/** Runs `callback` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
 export async function withMaintenanceLock(
   db: Kysely<DB>,
-  work: () => Promise<void>,
+  callback: () => Promise<void>,
   lockKey = maintenanceLock,
 ): Promise<boolean> {
   return db.connection().execute(async (connection) => {
@@ -100,7 +100,7 @@ export async function withMaintenanceLock(
     )
     if (!rows[0]?.locked) return false
     try {
-      await work()
+      await callback()
     } finally {
       await sql`select pg_advisory_unlock(${lockKey})`.execute(connection)
     }

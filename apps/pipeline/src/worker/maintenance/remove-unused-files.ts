@@ -22,9 +22,9 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
       let removed = 0
       for await (const names of listOldFiles(folder)) {
         signal.throwIfAborted()
-        const kept = await neededFiles(db, [...new Set(names.map(uidOf))])
+        const usedFiles = await neededFiles(db, [...new Set(names.map(uidOf))])
         for (const name of names) {
-          if (kept.has(uidOf(name))) continue
+          if (usedFiles.has(uidOf(name))) continue
           await rm(join(folder, name), { force: true })
           removed += 1
         }

@@ -100,13 +100,13 @@ function decimalOf(
 ): number {
   if (decimal !== undefined) return decimalSignBytes[decimal]
   if (remembered?.decimal === undefined) return guessed.sign
-  const known = decimalSignBytes[remembered.decimal]
-  const other = known === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
+  const decimalByte = decimalSignBytes[remembered.decimal]
+  const other = decimalByte === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
   const changed = labels.findIndex(
     (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
   )
-  if (changed < 0) return known
-  const [before, now] = known === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
+  if (changed < 0) return decimalByte
+  const [before, now] = decimalByte === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
   throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
     `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
@@ -224,13 +224,13 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
     throw new SourceProblem('NO_READABLE_ROW', text)
   }
-  const refuse = (why: string, where = line) => {
-    const text = `The header of ${file.name} in line ${where} cannot be read: ${why}. If the file has no header row, set headerRow to false.`
+  const refuse = (reason: string, where = line) => {
+    const text = `The header of ${file.name} in line ${where} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
     return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {
-    const why = whyUnreadable(record, sample)
-    if (why) throw refuse(why, record.line)
+    const reason = whyUnreadable(record, sample)
+    if (reason) throw refuse(reason, record.line)
   }
   if (width > maxColumns) {
     const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}.`

@@ -38,8 +38,8 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const { records, grammar } = parsed
   const candidates = new Map<number, HeaderCandidate>()
   const at = (index: number) => {
-    const known = candidates.get(index)
-    if (known) return known
+    const checked = candidates.get(index)
+    if (checked) return checked
     const candidate = { record: records[index]!, texts: cellTexts(sample, records[index]!, grammar) }
     candidates.set(index, candidate)
     return candidate
@@ -78,8 +78,8 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     records.length - start,
   )
   const lines = Array.from({ length: headerLines }, (_, index) => at(start + index))
-  const named = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
-  const labels = named.length === 1 ? [...named[0]!] : joinLabels(named)
+  const titleLines = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
+  const labels = titleLines.length === 1 ? [...titleLines[0]!] : joinLabels(titleLines)
   const body = records.slice(start + headerLines)
   const trailing = options.trailingDelimiters ?? countTrailing(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')

@@ -120,15 +120,16 @@ export function parseSample(
       outcome = -1
     } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, at, end, true)
     if (outcome === NEEDS_MORE) break
-    const whole = outcome === COMPLETE_RECORD
-    const after = whole || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
+    const isComplete = outcome === COMPLETE_RECORD
+    const after =
+      isComplete || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
     const next = after < 0 ? end : after
     const isBlank =
-      whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
+      isComplete && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
     if (isBlank) blankLines.push(line)
     else if (outcome !== COMMENT_LINE) records.push(describeRecord(scanner, { from: at, next, line }, outcome, bytes))
     cells += scanner.count
-    line += whole ? scanner.lines : countLineEnds(bytes, at, next)
+    line += isComplete ? scanner.lines : countLineEnds(bytes, at, next)
     at = next
   }
   return { grammar, records, blankLines, exhausted: at >= end }

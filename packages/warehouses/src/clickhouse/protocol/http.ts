@@ -48,11 +48,12 @@ const socketTimeoutMs = 900_000
 const mostErrorText = 64 * 1024
 
 /** Returns the error with which the server ended a result after it had sent the first rows. */
-export function errorIn(words: string): ClickHouseError {
-  const [, code = '0', message = words] = /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(words) ?? []
+export function errorIn(serverText: string): ClickHouseError {
+  const [, code = '0', message = serverText] =
+    /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(serverText) ?? []
   // The server writes such an error between two marks, followed by its length and a tag.
-  const [said = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
-  return new ClickHouseError(Number(code), said.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
+  const [sentence = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
+  return new ClickHouseError(Number(code), sentence.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
 }
 
 /**
@@ -116,14 +117,14 @@ export async function sendStatement(
 }
 
 async function readErrorText(stream: Readable): Promise<string> {
-  const parts: Buffer[] = []
+  const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    parts.push(chunk)
+    chunks.push(chunk)
     length += chunk.length
     if (length > mostErrorText) break
   }
-  return Buffer.concat(parts).toString()
+  return Buffer.concat(chunks).toString()
 }
 
 /** The statement is complete, or has failed, when this stream ends. */

@@ -108,11 +108,13 @@ export async function dropKept(
   access: ClientAccess,
   shouldDrop: (mark: TableMark, uuid: string) => boolean,
 ): Promise<void> {
-  const kept = (await listHiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
-  const dropped = kept.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
+  const keptTables = (await listHiddenTables(access)).filter(({ database }) =>
+    database.startsWith(keptPrefix(access.key)),
+  )
+  const dropped = keptTables.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
   for (const { database, name } of dropped)
     await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
-  const usedDatabases = new Set(kept.filter((table) => !dropped.includes(table)).map(({ database }) => database))
+  const usedDatabases = new Set(keptTables.filter((table) => !dropped.includes(table)).map(({ database }) => database))
   for (const database of new Set(dropped.map((table) => table.database)))
     if (!usedDatabases.has(database))
       await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)

@@ -192,9 +192,11 @@ async function makeProposal(
   signal: AbortSignal,
 ): Promise<ProposedTable> {
   const { run, attempt, schema, table } = load.target
-  const { live, staging, feed, changes } = await compareWithTable(access, load, mode)
+  const { live: currentShape, staging, feed, changes } = await compareWithTable(access, load, mode)
   const merged =
-    mode === 'MERGE' && live ? await writeMergedTable(access, load, records, staging, live, signal) : undefined
+    mode === 'MERGE' && currentShape
+      ? await writeMergedTable(access, load, records, staging, currentShape, signal)
+      : undefined
   const rows = await load.count()
   const entry: LedgerEntry = {
     rows,
@@ -214,7 +216,7 @@ async function makeProposal(
     schema,
     table,
     load: merged?.load ?? load.mark.load,
-    base: live?.uuid ?? '',
+    base: currentShape?.uuid ?? '',
     entry,
   }
 }
@@ -222,27 +224,28 @@ async function makeProposal(
 /** Compares the published table with its staging table and returns the changes. Throws if the rows may not be published. */
 export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  assertTableOwned(live, load.qualifiedName)
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  assertTableOwned(currentShape, load.qualifiedName)
   const staging = await readShape(access.service, load.database, table)
   if (!staging)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   assertStagingKept(load, staging)
-  const before = await findLedgerEntry(access, live?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(live, before))
+  const before = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(currentShape, before))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
-  const { table: plan, feed } = planTableAfterLoad(live, before, loaded, { ...staging, brought: load.brought })
+  const { table: plan, feed } = planTableAfterLoad(currentShape, before, loaded, { ...staging, brought: load.brought })
   // `completeStaging` added the missing columns, so another run has changed the table since then.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
-  const rowsFell = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+  const rowsFell =
+    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...rowsFell]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live, staging, feed, changes }
+  return { live: currentShape, staging, feed, changes }
 }
 
 /** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
@@ -293,12 +296,12 @@ async function planLoadedTable(
   signal: AbortSignal,
 ): Promise<PlannedTable> {
   const { schema, table } = load.target
-  const { live, staging, changes } = await compareWithTable(access, load, mode)
+  const { live: currentShape, staging, changes } = await compareWithTable(access, load, mode)
   const rowsAfter =
-    live && mode === 'MERGE'
-      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, live }, signal)
+    currentShape && mode === 'MERGE'
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
-  if (!live) return { schema, table, rowsAfter, changes: [] }
-  const before = await findLedgerEntry(access, live.mark?.load)
-  return { schema, table, rowsBefore: before?.tableRows ?? live.rows, rowsAfter, changes }
+  if (!currentShape) return { schema, table, rowsAfter, changes: [] }
+  const before = await findLedgerEntry(access, currentShape.mark?.load)
+  return { schema, table, rowsBefore: before?.tableRows ?? currentShape.rows, rowsAfter, changes }
 }

@@ -113,12 +113,12 @@ async function makeProposal(
   { schema, table, replaced }: PreviousPublication['tables'][number],
 ): Promise<ProposedTable> {
   const qualifiedName = quotePlace(schema, table)
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  if (!live) throw nothingToRestoreProblem(qualifiedName)
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  if (!currentShape) throw nothingToRestoreProblem(qualifiedName)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const restoredTable = qualifyName(database, name)
   if (replaced) await moveTable(access, replaced, restoredTable)
-  else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
+  else await makeEmpty(access, restoredTable, currentShape, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const restored = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
@@ -126,14 +126,14 @@ async function makeProposal(
   if (!restored?.mark?.load) throw nothingToRestoreProblem(qualifiedName)
   const names = new Set(restored.columns.map((column) => column.name))
   // Keeps columns that were added since then, without values, if views read them.
-  const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
+  const stay = readers.length > 0 ? currentShape.columns.filter((column) => !names.has(column.name)) : []
   if (stay.length > 0)
     await executeStatement(
       access.service,
       `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
-  const changes = changesOf(live, restored, new Set(stay.map((column) => column.name)))
+  const changes = changesOf(currentShape, restored, new Set(stay.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const last = await findLedgerEntry(access, restored.mark.load)
   const vanished = stay.map(({ label, type, dataType, ...column }) => ({
@@ -151,7 +151,7 @@ async function makeProposal(
     schema,
     table,
     load: restored.mark.load,
-    base: live.uuid,
+    base: currentShape.uuid,
     entry: {
       fedColumns: [],
       bytes: 0,
@@ -169,16 +169,16 @@ async function makeProposal(
 async function makeEmpty(
   access: ClientAccess,
   qualifiedName: string,
-  live: ClickHouseShape,
-  of: TableMark,
+  currentShape: ClickHouseShape,
+  tableMark: TableMark,
 ): Promise<void> {
-  const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
-  await executeStatement(access.service, createTable(qualifiedName, live.columns, mark))
+  const mark = { ...tableMark, load: randomUUID(), texts: textColumnsOf(currentShape.columns) }
+  await executeStatement(access.service, createTable(qualifiedName, currentShape.columns, mark))
 }
 
 /** Returns how the columns change when the restored table replaces the live one. `stay` are added columns that are not dropped. */
-function changesOf(live: ClickHouseShape, restored: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
-  const [liveColumns, restoredColumns] = [live, restored].map(
+function changesOf(currentShape: ClickHouseShape, restored: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
+  const [liveColumns, restoredColumns] = [currentShape, restored].map(
     ({ columns }) => new Map(columns.map((column) => [column.name, column])),
   ) as [Map<string, ClickHouseShape['columns'][number]>, Map<string, ClickHouseShape['columns'][number]>]
   const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stay.has(name))

@@ -269,12 +269,12 @@ export async function completeStaging(
   const { schema, table } = load.target
   const staging = await readShape(access.service, load.database, table)
   if (!staging) return
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   load.brought ??= staging.columns.map(({ name }) => name)
-  const entry = await findLedgerEntry(access, live?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(live, entry))
+  const entry = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(currentShape, entry))
   const { table: plan } = planTableAfterLoad(
-    live,
+    currentShape,
     entry,
     { ...loadedOf(load), merging },
     { ...staging, brought: load.brought },

@@ -88,10 +88,10 @@ export async function assertViewsCompile(
   place: TablePlace,
   instead: string,
 ): Promise<void> {
-  const named = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
+  const viewName = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
   for (const { at, query } of views)
     try {
-      await executeStatement(access.load, `describe table (select * from (\n${query.replaceAll(named, instead)}\n))`)
+      await executeStatement(access.load, `describe table (select * from (\n${query.replaceAll(viewName, instead)}\n))`)
     } catch (error) {
       if (!(error instanceof ClickHouseError) || error.code === errorCodes.timeout) throw error
       throw new WarehouseProblem(

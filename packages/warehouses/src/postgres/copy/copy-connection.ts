@@ -135,11 +135,11 @@ class CopyInRequest implements Submittable {
     head.writeUInt32BE(bytes.byteLength + 4, 1)
     stream.cork()
     stream.write(head)
-    const taken = new Promise<Error | null | undefined>((resolve) => {
+    const written = new Promise<Error | null | undefined>((resolve) => {
       stream.write(bytes, resolve)
     })
     stream.uncork()
-    const failure = await taken
+    const failure = await written
     if (!failure) return
     await this.ended
     throw failure

@@ -52,8 +52,8 @@ export async function copyInto(
     using stack = new DisposableStack()
     const connections = await openCopyConnections(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
     for (const connection of connections) stack.use(connection)
-    const whole = await distributor.distribute(connections, most)
-    return { whole, rows: await distributor.finish(connections) }
+    const isComplete = await distributor.distribute(connections, most)
+    return { whole: isComplete, rows: await distributor.finish(connections) }
   }
   try {
     const most = copying.frozen ? Infinity : twoConnectionsFromBytes

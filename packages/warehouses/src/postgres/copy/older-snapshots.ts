@@ -41,7 +41,7 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 export async function waitForOlderSnapshots(
   pool: Pool,
   older: readonly OlderSnapshots[],
-  { waitMs, onWait }: { waitMs: number; onWait?: ((why: string) => void) | undefined },
+  { waitMs, onWait }: { waitMs: number; onWait?: ((reason: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]

@@ -56,8 +56,8 @@ function viewNotRecreated(
   const candidates = code.startsWith('22') ? views.filter(({ materialised }) => materialised) : views
   const view = views.find(isCreatedBy(failed))
   const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
-  const what = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
-  const sentence = `The columns of ${qualifiedName} change (${describeChanges(published.changes)}), and ${what} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
+  const noun = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
+  const sentence = `The columns of ${qualifiedName} change (${describeChanges(published.changes)}), and ${noun} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error, advice: restores ? restoreAdvice : loadAdvice })
 }
 

@@ -10,7 +10,7 @@ import { escapeIdentifier } from 'pg'
 import { type StagingColumn, columnComments, columnList } from '../staging-table-ddl.ts'
 
 interface PublicationInputs {
-  live: PostgresShape | undefined
+  currentShape: PostgresShape | undefined
   staging: PostgresShape
   last: LastEntry | undefined
   merging: boolean
@@ -19,9 +19,9 @@ interface PublicationInputs {
 /** Plans the columns of the published table, and the memory for the next load. Throws the errors of `planLoad`. */
 export function planPublication(
   load: PostgresStagedTable,
-  { live, staging, last, merging }: PublicationInputs,
+  { currentShape, staging, last, merging }: PublicationInputs,
 ): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
-  const before = feedOf(live, last)
+  const before = feedOf(currentShape, last)
   const plan = planLoad(typeRules, before, {
     target: load.target,
     heldColumns: load.heldColumns,
@@ -37,7 +37,7 @@ export function planPublication(
     const wanted = untouched ? now.get(column.name) : undefined
     return wanted ? { ...column, type: wanted.type, dataType: wanted.dataType } : column
   })
-  const table = planTable(typeRules, live && columnsOf(live), staged, plan, { merging })
+  const table = planTable(typeRules, currentShape && columnsOf(currentShape), staged, plan, { merging })
   const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
   // An earlier call may already have completed the staging table.
   const missing = table.missing.filter(({ name }) => !types.has(name))
@@ -72,11 +72,11 @@ interface TableEvolution {
 /** Returns the statements that give the parent table its planned columns. `fed` are the columns whose labels the source provides. */
 export function planEvolution(
   table: string,
-  live: PostgresShape,
+  currentShape: PostgresShape,
   plan: TablePlan<TypedColumn>,
   fed: readonly string[],
 ): TableEvolution {
-  const liveColumns = new Map(live.columns.map((column) => [column.name, column]))
+  const liveColumns = new Map(currentShape.columns.map((column) => [column.name, column]))
   const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
   const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
   const added = plan.columns.filter(({ name }) => !liveColumns.has(name))

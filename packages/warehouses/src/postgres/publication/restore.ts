@@ -79,10 +79,10 @@ async function restoreAll(
     )
     const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
-    const kept = await takeKeptTables(client, retention, target)
-    if (!kept) throw nothingKept(placeOf(target))
+    const keptTables = await takeKeptTables(client, retention, target)
+    if (!keptTables) throw nothingKept(placeOf(target))
     const returned: RestoredTable[] = []
-    for (const one of kept) returned.push(await planRestoredTable(client, run, one, read, wait))
+    for (const one of keptTables) returned.push(await planRestoredTable(client, run, one, read, wait))
     for (const { entry } of returned) await enterLedger(client, retention.ledgerKey, entry)
     await keepRestored(
       client,
@@ -114,25 +114,25 @@ async function planRestoredTable(
 ): Promise<RestoredTable> {
   const qualifiedName = qualifyName(schema, table)
   const scene = { qualifiedName }
-  const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
-  if (partition !== null && !kept) throw nothingKept(qualifiedName)
+  const keptShape = partition === null ? undefined : await readShape(client, 'sluice', partition)
+  if (partition !== null && !keptShape) throw nothingKept(qualifiedName)
   if (await readShape(client, schema, table))
     await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
-  const live = await readShape(client, schema, table)
-  if (live && !live.owned) throw tableNotOwned(scene)
-  if (live?.partition) await client.query(blockAutovacuum(qualifyName('sluice', live.partition), wait))
+  const currentShape = await readShape(client, schema, table)
+  if (currentShape && !currentShape.owned) throw tableNotOwned(scene)
+  if (currentShape?.partition) await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), wait))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), wait))
   const last = await findLastEntry(client, partition ?? undefined)
   const attached =
     partition === null
       ? []
       : [`alter table ${qualifiedName} attach partition ${qualifyName('sluice', partition)} default`]
-  const detached = live?.partition
-    ? [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', live.partition)}`]
+  const detached = currentShape?.partition
+    ? [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', currentShape.partition)}`]
     : []
   const change =
-    kept && partition !== null
-      ? await planShapeChange(client, { qualifiedName, live, kept, partition, read })
+    keptShape && partition !== null
+      ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, read })
       : noShapeChange
   const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
@@ -141,7 +141,7 @@ async function planRestoredTable(
     qualifiedName,
     statements: [...detached, ...change.statements, ...attached],
     views: change.views,
-    replaced: { schema, table, partition: live?.partition ?? null },
+    replaced: { schema, table, partition: currentShape?.partition ?? null },
     published,
     entry: {
       run,
@@ -169,8 +169,8 @@ const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], sta
 
 interface RestoredShapes {
   qualifiedName: string
-  live: PostgresShape | undefined
-  kept: PostgresShape
+  currentShape: PostgresShape | undefined
+  keptShape: PostgresShape
   partition: string
   read: string
 }
@@ -178,22 +178,22 @@ interface RestoredShapes {
 /** Plans the table's earlier columns and types. A column added since then is dropped, or stays without values if views read it. */
 async function planShapeChange(
   client: ClientBase,
-  { qualifiedName, live, kept, partition, read }: RestoredShapes,
+  { qualifiedName, currentShape, keptShape, partition, read }: RestoredShapes,
 ): Promise<ShapeChange> {
-  const before = columnsOf(kept)
-  if (!live) return { ...noShapeChange, statements: createTable(qualifiedName, before, read) }
-  const now = columnsOf(live)
+  const before = columnsOf(keptShape)
+  if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, before, read) }
+  const now = columnsOf(currentShape)
   const names = new Set(before.map(({ name }) => name))
   const stay: typeof now = []
   for (const column of now.filter(({ name }) => !names.has(name)))
-    if ((await dependentViews(client, live.oid, [column.name])).length > 0) stay.push(column)
+    if ((await dependentViews(client, currentShape.oid, [column.name])).length > 0) stay.push(column)
   const currentColumns = new Map(now.map((column) => [column.name, column]))
   const dropped = now
     .map(({ name }) => name)
     .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
   const retyped = before.filter(({ name, type }) => currentColumns.has(name) && currentColumns.get(name)!.type !== type)
   const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
-  const { forTable, rebuild } = planEvolution(qualifiedName, live, plan, [...names])
+  const { forTable, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...names])
   const here = qualifyName('sluice', partition)
   const completed =
     stay.length === 0
@@ -207,7 +207,7 @@ async function planShapeChange(
     : forTable
   return {
     statements: [...completed, ...reshaped],
-    views: await findBlockingViews(client, { qualifiedName }, live, plan, rebuild),
+    views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
       ...before

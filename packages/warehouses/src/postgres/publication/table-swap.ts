@@ -52,7 +52,12 @@ export async function planSwap(
   if (!before) {
     if (load.copiedRows) throw concurrentlyChanged(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
-    const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    const { table: plan, feed } = planPublication(load, {
+      currentShape: undefined,
+      staging,
+      last: undefined,
+      merging: false,
+    })
     published.changes = plan.changes
     return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
   }
@@ -65,7 +70,7 @@ export async function planSwap(
   if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), wait))
   const last = await findLastEntry(client, current.partition)
   const merging = mode === 'MERGE' && current.partition !== undefined
-  const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
+  const { table: plan, feed } = planPublication(load, { currentShape: current, staging, last, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }

@@ -25,7 +25,7 @@ export async function withQueryPlanner<T>(
   access: WarehouseAccess,
   query: UserQuery,
   { seconds, signal }: { seconds: number; signal: AbortSignal },
-  work: (client: Client, plan: QueryPlanner) => Promise<T>,
+  callback: (client: Client, plan: QueryPlanner) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
   const client = readClient(access)
@@ -40,7 +40,7 @@ export async function withQueryPlanner<T>(
     await client.connect()
     const begin = beginReading({ searchPath: 'pg_catalog', idle: 30 })
     await client.query(`${begin}; set local statement_timeout = '${seconds}s'; select; savepoint planned`)
-    return await work(client, plan)
+    return await callback(client, plan)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblem(error, { query, prefix: explainPrefix.length, seconds })

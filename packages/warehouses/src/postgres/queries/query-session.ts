@@ -43,8 +43,8 @@ export function openQuerySession(
   const allowed = `set local statement_timeout = '${seconds}s'`
 
   return {
-    /** Runs `work` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
-    async run<T>(work: (client: QueryClient, allowed: string) => Promise<T>): Promise<T> {
+    /** Runs `callback` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
+    async run<T>(callback: (client: QueryClient, allowed: string) => Promise<T>): Promise<T> {
       signal?.throwIfAborted()
       const stop = (reason: unknown) => {
         why ??= reason
@@ -58,7 +58,7 @@ export function openQuerySession(
       try {
         if (!began) await begin()
         watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
-        return await work(client, allowed)
+        return await callback(client, allowed)
       } catch (error) {
         throw why ?? queryProblem(error, { query: userQuery, prefix: prefix.length, seconds })
       } finally {

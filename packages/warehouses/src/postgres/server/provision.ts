@@ -146,11 +146,11 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Wa
       `create database ${database} owner ${owner} template ${template} encoding 'UTF8' allow_connections false`,
     )
   }
-  const { rows: who } = await admin.query('select current_user as name')
+  const { rows: currentUser } = await admin.query('select current_user as name')
   await admin.query(`set role ${owner}`)
   await admin.query(`revoke all on database ${database} from public`)
   await admin.query(`grant connect, create, temporary on database ${database} to ${load}`)
-  await admin.query(`grant connect on database ${database} to ${read}, ${escapeIdentifier(who[0].name)}`)
+  await admin.query(`grant connect on database ${database} to ${read}, ${escapeIdentifier(currentUser[0].name)}`)
   await admin.query(`alter database ${database} with allow_connections true`)
   await admin.query('reset role')
 }

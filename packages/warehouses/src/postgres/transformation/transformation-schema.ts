@@ -206,7 +206,7 @@ const mostNamed = 5
 
 /** Describes the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
-  const named = objects.slice(0, mostNamed).join(', ')
+  const objectNames = objects.slice(0, mostNamed).join(', ')
   const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
-  return `The transformation created objects that cannot be published: ${named}${more}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
+  return `The transformation created objects that cannot be published: ${objectNames}${more}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
 }

@@ -40,7 +40,7 @@ export async function defineView(
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await findCurrentView(client, view)
-    const limits = { seconds, signal, what: `The query of ${qualifiedName}` }
+    const limits = { seconds, signal, subject: `The query of ${qualifiedName}` }
     const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
     if (!current || view.recreate || !isSame(current, view))
       await replaceCurrentView(client, view, { current, empty, mostBytes, make })

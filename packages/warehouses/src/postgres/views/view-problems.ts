@@ -29,8 +29,8 @@ export const viewProblems = {
       `${qualifiedName} cannot change its columns, because views of another user read it (${names.join(', ')}). Drop those first. The old view stays.`,
     ),
   rebuildFailed: (error: unknown, qualifiedName: string, names: readonly string[]) => {
-    const known = warehouseProblem(error, { qualifiedName })
-    if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
+    const problem = warehouseProblem(error, { qualifiedName })
+    if (problem instanceof WarehouseProblem && (problem.retryable || problem.code === 'QUERY_TIMEOUT')) return problem
     return viewProblem(
       'VIEWS_DEPEND',
       `The views over ${qualifiedName} (${names.join(', ')}) cannot be recreated over its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
@@ -74,11 +74,11 @@ interface UserViewQuery {
  * Returns the server's error message for a user's query, with the line in the user's text. It never shows the service's SQL around it.
  */
 export function queryFailed(error: unknown, { query, before, qualifiedName }: UserViewQuery): unknown {
-  const known = warehouseProblem(error, { qualifiedName })
-  if (!(known instanceof WarehouseProblem)) return known
+  const problem = warehouseProblem(error, { qualifiedName })
+  if (!(problem instanceof WarehouseProblem)) return problem
   const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
-  if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(known.code)) return known
-  if (code === '42P07' || code === '3F000') return known
+  if (problem.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(problem.code)) return problem
+  if (code === '42P07' || code === '3F000') return problem
   if (code === '42601' && message.includes('multiple commands'))
     return viewProblem('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
   const at = Number(position) - before

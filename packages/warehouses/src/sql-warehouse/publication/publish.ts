@@ -161,16 +161,16 @@ async function swapTable(
   const { load } = planned
   const { schema, table, run } = load.target
   const place = { schema, name: table }
-  const { live, mark, published } = await planPublishedState(
+  const { currentShape, mark, published } = await planPublishedState(
     dialect,
     { ledger: session, tables: session },
     planned,
     options,
   )
-  if (live) {
-    const aside = { schema, name: retiredTableName(live.id, run) }
+  if (currentShape) {
+    const aside = { schema, name: retiredTableName(currentShape.id, run) }
     await session.execute(dialect.changes.rename(place, aside.name))
-    await dropMark(dialect, session, live.id)
+    await dropMark(dialect, session, currentShape.id)
     old.push(aside)
   }
   const from = tableToPublish(planned)
@@ -258,7 +258,8 @@ function tablesWithViewChanges(
   views: readonly ManagedView[],
 ) {
   const changedLoads = planned.filter(
-    ({ live, load }) => live && planCurrentTable(dialect, live, load).changes.some(affectsViews),
+    ({ currentShape, load }) =>
+      currentShape && planCurrentTable(dialect, currentShape, load).changes.some(affectsViews),
   )
   const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
   return { changedLoads, above: viewsAbove(views, places) }
@@ -293,13 +294,13 @@ async function makeDecision(
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
   for (const one of planned) {
     const { schema, table } = one.load.target
-    const { live, mark, published } = await planPublishedState(dialect, sessions, one, options)
+    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, one, options)
     const { name, id } = tableToPublish(one)
-    const aside = live && { aside: hiddenName('aside', live.id, run) }
+    const aside = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
     await setMark(dialect, sessions.ledger, id, mark)
     decision.marks.push({ place: { schema, name: table }, id, mark })
-    if (live) decision.forgotten.push(live.id)
+    if (currentShape) decision.forgotten.push(currentShape.id)
     tables.push(published)
   }
   const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, sessions.tables))

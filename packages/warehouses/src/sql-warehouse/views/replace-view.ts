@@ -202,9 +202,9 @@ export async function replaceByDecision(
     } else if (!('mark' in newView)) steps.push({ kind: 'VIEW', place, query: newView.query })
     if (table) await setMark(dialect, sessions.ledger, table.id, mark)
     const marks = [{ place, ...(table && { id: table.id }), mark }]
-    for (const { schema, name, id, mark: kept } of above) {
-      steps.push({ kind: 'VIEW', place: { schema, name }, query: kept.view.query, kept: true })
-      marks.push({ place: { schema, name }, id, mark: kept })
+    for (const { schema, name, id, mark: keptMark } of above) {
+      steps.push({ kind: 'VIEW', place: { schema, name }, query: keptMark.view.query, kept: true })
+      marks.push({ place: { schema, name }, id, mark: keptMark })
     }
     steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
     await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })

@@ -147,17 +147,17 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
   return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
 }
 
-/** Yields the rows in batches. `known`: the types of the columns that the server sends as text. */
+/** Yields the rows in batches. `knownColumns`: the types of the columns that the server sends as text. */
 async function* streamBatches(
   connection: Connection,
   statement: SqlStatement,
   batch: BatchLimits,
   bounds: RowBounds,
-  known?: readonly ReadColumn[],
+  knownColumns?: readonly ReadColumn[],
 ): AsyncGenerator<ReadRows> {
   let columns: ReadColumn[] | undefined
   let readers: ((value: unknown) => RowCell)[] = []
-  let taken: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
+  let rowBatch: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
   let failure: { error: unknown } | undefined
   let ended = false
   let moved = Promise.withResolvers<void>()
@@ -165,26 +165,26 @@ async function* streamBatches(
     columns(descriptions) {
       // Ignores a second result, because the text is one query.
       if (columns) return
-      columns = descriptions.map((each, index) => known?.[index] ?? toReadColumn(each))
+      columns = descriptions.map((each, index) => knownColumns?.[index] ?? toReadColumn(each))
       readers = columns.map((column) => cellReader(column.type, column))
-      if (known || !columns.some(({ type }) => losesDigits(type))) return
+      if (knownColumns || !columns.some(({ type }) => losesDigits(type))) return
       failure = { error: new RoundedColumns(columns) }
       request.cancel()
     },
     row(cells) {
       try {
-        taken.rows.push(cells.map(({ value }, index) => readers[index]!(value)))
+        rowBatch.rows.push(cells.map(({ value }, index) => readers[index]!(value)))
       } catch (error) {
         failure = { error }
         request.cancel()
       }
-      taken.bytes += cellBytes(cells)
-      if (taken.rows.length < batch.rows && taken.bytes < batch.bytes()) return
+      rowBatch.bytes += cellBytes(cells)
+      if (rowBatch.rows.length < batch.rows && rowBatch.bytes < batch.bytes()) return
       request.pause()
       moved.resolve()
     },
   })
-  const whole = done
+  const finished = done
     .catch((error: unknown) => (failure ??= { error }))
     .finally(() => {
       ended = true
@@ -194,10 +194,10 @@ async function* streamBatches(
     for (let first = true; ; first = false) {
       await moved.promise
       if (failure) throw failure.error
-      const { rows, bytes } = taken
+      const { rows, bytes } = rowBatch
       if (columns && (first || rows.length > 0)) yield { columns, rows, bytes }
       if (ended) return
-      taken = { rows: [], bytes: 0 }
+      rowBatch = { rows: [], bytes: 0 }
       moved = Promise.withResolvers()
       if (ended) return
       request.resume()
@@ -206,7 +206,7 @@ async function* streamBatches(
     if (!ended) {
       request.resume()
       request.cancel()
-      await whole
+      await finished
     }
   }
 }

@@ -54,12 +54,12 @@ export function sendRequest(
   const lost = () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
   const stop = () => request.cancel()
   // The driver's own timer stops at the first row.
-  let late = false
+  let timedOut = false
   const clock =
     seconds === undefined
       ? undefined
       : setTimeout(() => {
-          late = true
+          timedOut = true
           request.cancel()
         }, seconds * 1_000)
   connection.once('end', lost)
@@ -69,7 +69,7 @@ export function sendRequest(
   const ended = done.promise
     .catch((error: unknown) => {
       signal?.throwIfAborted()
-      throw late ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
+      throw timedOut ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
     })
     .finally(() => {
       clearTimeout(clock)

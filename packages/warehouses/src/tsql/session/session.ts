@@ -47,12 +47,12 @@ export class TsqlSession implements SqlSession {
     return rows
   }
 
-  /** Runs `work` in a transaction. If `work` throws, rolls the transaction back. */
-  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Runs `callback` in a transaction. If `callback` throws, rolls the transaction back. */
+  async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
     await this.execute(plainSql(`set lock_timeout ${cancelWaitMs}`))
     await this.#step('beginTransaction')
     try {
-      const result = await work()
+      const result = await callback()
       await this.#step('commitTransaction')
       return result
     } catch (error) {
