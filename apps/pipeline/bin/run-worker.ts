@@ -97,7 +97,7 @@ await main(async () => {
       db,
       keyRing,
       redaction,
-      others: drivers,
+      otherDrivers: drivers,
     },
   )
   const identity = identityLookups(config)
@@ -117,7 +117,7 @@ await main(async () => {
       filesHealthCheck(filesDirectory),
       { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
-      ...warehouses.others.map((part) => ({ ...part, optional: true })),
+      ...warehouses.checks.map((part) => ({ ...part, optional: true })),
     ],
   })
   const worker = await startWorker({
@@ -170,7 +170,7 @@ await main(async () => {
     logger,
     metrics,
     jobs: [{ name: 'warehouse readers', run: (signal) => readers.sync(signal) }],
-    every: 5_000,
+    intervalMs: 5_000,
     lockKey: readersLock,
   })
   const scheduler = startScheduler({

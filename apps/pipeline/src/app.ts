@@ -65,7 +65,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       // The service works without a key, except for the secrets that this key sealed.
       { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', optional: true, check: () => context.warehouses.check() },
-      ...context.warehouses.others.map((part) => ({ ...part, optional: true })),
+      ...context.warehouses.checks.map((part) => ({ ...part, optional: true })),
       { name: 'identity', optional: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: createAuthenticator({

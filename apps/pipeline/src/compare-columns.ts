@@ -57,7 +57,7 @@ export function compareColumns(
     sentence: joinSentences(
       describeDifferences(before, last.columns, now, plan),
       transforms ? '' : describeTypeChanges(last.columns, plan),
-      rows && plan.fresh !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
+      rows && plan.rebuildReason !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
     ),
   }
 }
@@ -81,9 +81,9 @@ function describeDifferences(
   const missing = before.filter(({ name }) => !names!.has(name))
   const added = now.filter(({ name }) => !knownNames!.has(name))
   if (missing.length === 0 && added.length === 0) return ''
-  const isReplaced = plan?.fresh !== undefined
+  const isReplaced = plan?.rebuildReason !== undefined
   const replaced = isReplaced
-    ? `A run would replace the columns of the table, because ${plan.fresh === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
+    ? `A run would replace the columns of the table, because ${plan.rebuildReason === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
     : ''
   if (missing.length === before.length && before.length > 0)
     return joinSentences(
@@ -136,8 +136,8 @@ function describeEmptyColumns(before: readonly RememberedColumn[], now: readonly
 }
 
 function quoteLabels(columns: readonly { label: string }[]): string {
-  const shown = columns.slice(0, maxNamedColumns).map(({ label }) => `"${label.slice(0, 100)}"`)
+  const shownLabels = columns.slice(0, maxNamedColumns).map(({ label }) => `"${label.slice(0, 100)}"`)
   return columns.length > maxNamedColumns
-    ? `${shown.join(', ')} and ${columns.length - maxNamedColumns} more`
-    : shown.join(', ')
+    ? `${shownLabels.join(', ')} and ${columns.length - maxNamedColumns} more`
+    : shownLabels.join(', ')
 }

@@ -17,11 +17,11 @@ export function translateProperty(
   locales: readonly string[],
 ): string {
   if (translations.length === 0) return plain
-  const wanted = normalizeName(property)
+  const normalizedProperty = normalizeName(property)
   for (const locale of locales) {
     for (let tag = normalizeName(locale); tag; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
       const translation = translations.find(
-        (entry) => normalizeName(entry.property) === wanted && normalizeName(entry.locale) === tag,
+        (entry) => normalizeName(entry.property) === normalizedProperty && normalizeName(entry.locale) === tag,
       )
       if (translation) {
         usedLanguages.set(

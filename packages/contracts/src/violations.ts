@@ -8,12 +8,12 @@ const maxRepeatedLength = 200
 /** Converts ajv's errors to at most a hundred violations with readable messages. */
 export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
   const listedDetails = new Set<string>()
-  const seen = new Set<string>()
+  const reported = new Set<string>()
   const distinct = relevantErrors(errors)
     .map(toViolation)
     .filter(({ pointer, detail }) => {
       const key = JSON.stringify([pointer, detail])
-      return !seen.has(key) && seen.add(key)
+      return !reported.has(key) && reported.add(key)
     })
   return distinct.slice(0, 100).map(({ pointer, detail }) => {
     const isRepeated = detail.length > maxRepeatedLength && listedDetails.has(detail)

@@ -67,10 +67,10 @@ export const isMailable = (address: string): boolean =>
 
 /** Returns the address with its domain in ASCII (punycode), or undefined if mail cannot be sent to it. */
 export function mailableAddress(address: string): string | undefined {
-  const at = address.lastIndexOf('@')
-  const domain = address.slice(at + 1)
+  const atSign = address.lastIndexOf('@')
+  const domain = address.slice(atSign + 1)
   // domainToASCII parses ASCII domains as URL hosts: it turns 127.1 into 127.0.0.1 and stops at a slash.
   const isInternational = /\P{ASCII}/u.test(domain) && /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)
-  const ascii = isInternational ? `${address.slice(0, at)}@${domainToASCII(domain)}` : address
+  const ascii = isInternational ? `${address.slice(0, atSign)}@${domainToASCII(domain)}` : address
   return isMailable(ascii) ? ascii : undefined
 }

@@ -82,9 +82,9 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   /** Inserts many rows in batches and returns them in their order. All rows have the same columns. */
   async function insertAll(trx: Kysely<any>, caller: Caller, many: readonly object[]): Promise<Row[]> {
     const rows: Row[] = []
-    for (let at = 0; at < many.length; at += insertBatchSize) {
+    for (let position = 0; position < many.length; position += insertBatchSize) {
       const values = many
-        .slice(at, at + insertBatchSize)
+        .slice(position, position + insertBatchSize)
         .map((columns) => ({ ...columns, created_by: caller.uid, updated_by: caller.uid }))
       rows.push(...((await trx.insertInto(kind.table).values(values).returningAll().execute()) as Row[]))
     }

@@ -69,8 +69,8 @@ export interface IncrementColumns {
  * Returns the columns that an increment replaces. Every row is a complete record, so a column that an earlier load fed and this one
  * does not becomes NULL. Columns that the source never fed keep their values: a transformation filled them.
  */
-export const replacedColumns = ({ brought, fedBefore }: IncrementColumns): string[] | undefined =>
-  brought && [...new Set([...brought, ...fedBefore])]
+export const replacedColumns = ({ brought: suppliedColumns, fedBefore }: IncrementColumns): string[] | undefined =>
+  suppliedColumns && [...new Set([...suppliedColumns, ...fedBefore])]
 
 /** The load of the records that the rows of another load of the same run are parts of. */
 export const recordsOf = <Load extends { readonly target: LoadTarget }>(

@@ -107,15 +107,15 @@ interface ClaimedMail {
 const leaseMinutes = 5
 
 /**
- * Claims up to `most` due mails for this process. If the process ends before it stores the outcome, the mails become due
+ * Claims up to `limit` due mails for this process. If the process ends before it stores the outcome, the mails become due
  * again. A mail may thus be sent twice, but is never lost.
  */
-export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {
+export async function claimMails(db: Kysely<DB>, limit: number): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`
     update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
     where id in (
       select id from mails where state = 'QUEUED' and next_try_at <= now()
-      order by next_try_at, id limit ${most} for update skip locked
+      order by next_try_at, id limit ${limit} for update skip locked
     )
     returning id, uid, recipient, subject, body, attempts, created_at, expires_at <= now() as overdue`.execute(db)
   return rows

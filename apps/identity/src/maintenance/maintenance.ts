@@ -13,7 +13,7 @@ interface MaintenanceOptions {
   metrics: Registry
   jobs: readonly MaintenanceJob[]
   /** Milliseconds from the end of one round to the next. */
-  every?: number
+  intervalMs?: number
 }
 
 interface MaintenanceReport {
@@ -25,7 +25,7 @@ interface MaintenanceReport {
  * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in the
  * next round. `identity_housekeeping_last_success_seconds` has the time of the last success of each job.
  */
-export function startMaintenance({ db, logger, metrics, jobs, every = msPerHour }: MaintenanceOptions): {
+export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every = msPerHour }: MaintenanceOptions): {
   stop(): Promise<void>
 } {
   const successes = new Gauge({

@@ -11,7 +11,7 @@ interface PendingLoginLimit {
   /** Returns whether a response ends or refuses a sign-in, so that the request does not count. `isResumed`: it continues one. */
   isOver?(response: Response, isResumed: boolean): boolean
   /** The maximum number of pending sign-ins per network within the time. */
-  most?: number
+  maxLogins?: number
   /** The time in milliseconds. */
   within?: number
 }
@@ -30,7 +30,7 @@ const maxNetworks = 20_000
  * counts separately. Mount it at the address where sign-ins start. Throws 429.
  */
 export function limitPendingLogins({
-  most = 300,
+  maxLogins = 300,
   within = 600_000,
   isOver = isLoginOver,
 }: PendingLoginLimit = {}): RequestHandler {
@@ -52,7 +52,7 @@ export function limitPendingLogins({
     const network = networkOf(request.ip ?? '')
     const isResumed = request.path !== '/'
     if (!isResumed) {
-      if (network.count >= most)
+      if (network.count >= maxLogins)
         throw problems.tooManyRequests(
           Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
           'Too many unfinished sign-ins from this network. Complete one, or try again later.',

@@ -12,7 +12,7 @@ export interface SignInFacts extends PageFacts {
   username?: string
   /** The reason why the last try failed. */
   message?: string
-  wrong?: { username?: string; password?: string }
+  fieldErrors?: { username?: string; password?: string }
   /** Links to SSO providers. */
   providers?: readonly { href: string; label: string }[]
   organisationForm?: OrganisationForm
@@ -32,7 +32,7 @@ export function renderSignInPage({
   application,
   username,
   message,
-  wrong,
+  fieldErrors,
   providers = [],
   organisationForm,
   ...pageFacts
@@ -42,9 +42,9 @@ export function renderSignInPage({
   return renderFrame({
     ...pageFacts,
     title: pageTexts.title,
-    failed: message !== undefined || wrong !== undefined || organisationForm?.error !== undefined,
+    failed: message !== undefined || fieldErrors !== undefined || organisationForm?.error !== undefined,
     main: html`${application && html`<p class="lead">${pageTexts.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
-${renderSummary(texts, message, { ...wrong, organisation: organisationForm?.error })}
+${renderSummary(texts, message, { ...fieldErrors, organisation: organisationForm?.error })}
 ${renderForm({
   action,
   hidden: { csrf },
@@ -54,16 +54,16 @@ ${renderForm({
     autocomplete: 'username',
     value: username ?? '',
     maxlength: 255,
-    error: wrong?.username,
-    autofocus: !message && !wrong && !username && !organisationForm,
+    error: fieldErrors?.username,
+    autofocus: !message && !fieldErrors && !username && !organisationForm,
   })}
 ${renderField({
   name: 'password',
   label: texts.password,
   type: 'password',
   autocomplete: 'current-password',
-  error: wrong?.password,
-  autofocus: !message && !wrong && Boolean(username) && !organisationForm,
+  error: fieldErrors?.password,
+  autofocus: !message && !fieldErrors && Boolean(username) && !organisationForm,
 })}
 ${renderButton(pageTexts.submit)}`,
 })}

@@ -68,8 +68,8 @@ export async function executeDueDrops(
  * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
 export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
-  const conflictingDrops = (on: Kysely<DB>) =>
-    on
+  const conflictingDrops = (executor: Kysely<DB>) =>
+    executor
       .selectFrom('warehouse_drops')
       .selectAll()
       .where('client', '=', target.client)

@@ -3,13 +3,13 @@ import type { DB } from '../database.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 
 /**
- * Whether a further table of the pipeline with table `pipelineId` belongs to another pipeline with a longer table name. For example,
+ * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline with a longer table name. For example,
  * `a__b__c` belongs to the pipeline with table `a__b`, and not to the one with table `a`.
  */
 export async function isFilledByAnother(
   db: Kysely<DB>,
   { client, schema, table }: TableName,
-  pipelineId: string,
+  ownTable: string,
 ): Promise<boolean> {
   const otherPipeline = await db
     .selectFrom('data_pipelines as o')
@@ -17,7 +17,7 @@ export async function isFilledByAnother(
     .select('o.id')
     .where('s.client', '=', client)
     .where('s.schema_name', '=', schema)
-    .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${pipelineId})`)
+    .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${ownTable})`)
     .limit(1)
     .executeTakeFirst()
   return otherPipeline !== undefined

@@ -27,7 +27,7 @@ export interface Destinations {
   lookup(
     kind: string,
     target: Target,
-    query: { query: string; most: number },
+    query: { query: string; limit: number },
     signal: AbortSignal,
   ): Promise<Choice[] | undefined>
   /** Sends the rows of a view. Throws `DestinationProblem`, the errors of the pages, or the signal's reason. */

@@ -33,9 +33,9 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 
   async append(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await write(this.#descriptor, bytes, at, bytes.length - at, this.#length)
-      at += bytesWritten
+    for (let position = 0; position < bytes.length; ) {
+      const { bytesWritten } = await write(this.#descriptor, bytes, position, bytes.length - position, this.#length)
+      position += bytesWritten
       this.#length += bytesWritten
     }
     this.#notify()
@@ -63,12 +63,18 @@ export class ExportSpool implements DownloadBytes, Disposable {
     const wake = () => this.#notify()
     signal.addEventListener('abort', wake, { once: true })
     try {
-      for (let at = from; ; ) {
+      for (let position = from; ; ) {
         signal.throwIfAborted()
         if (this.#isDisposed) throw ended()
-        if (at < this.#length) {
-          const { bytesRead } = await read(this.#descriptor, memory, 0, Math.min(memory.length, this.#length - at), at)
-          at += bytesRead
+        if (position < this.#length) {
+          const { bytesRead } = await read(
+            this.#descriptor,
+            memory,
+            0,
+            Math.min(memory.length, this.#length - position),
+            position,
+          )
+          position += bytesRead
           yield memory.subarray(0, bytesRead)
         } else if (this.#outcome) {
           if ('error' in this.#outcome) throw this.#outcome.error

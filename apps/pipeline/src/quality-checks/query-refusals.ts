@@ -31,9 +31,9 @@ export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | un
 }
 
 function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
-  const shown = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
+  const shownSchemas = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
   const more = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
-  return `Several schemas have a table "${name}": ${shown.join(', ')}${more}. Write the schema before the name, such as ${schemas[0]}.${name}.`
+  return `Several schemas have a table "${name}": ${shownSchemas.join(', ')}${more}. Write the schema before the name, such as ${schemas[0]}.${name}.`
 }
 
 /** Combines refusals. Returns the sentence of the first one that refuses a query. */

@@ -29,7 +29,7 @@ interface HeartbeatOptions {
   totals(): Totals | undefined
   lost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. */
-  every?: number
+  intervalMs?: number
 }
 
 /**
@@ -39,7 +39,7 @@ interface HeartbeatOptions {
 export function startHeartbeat(
   db: Kysely<DB>,
   claim: Claim,
-  { totals, lost, every = 1_000 }: HeartbeatOptions,
+  { totals, lost, intervalMs: every = 1_000 }: HeartbeatOptions,
 ): Heartbeat {
   let timer: NodeJS.Timeout | undefined
   let ended = false

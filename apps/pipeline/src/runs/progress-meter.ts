@@ -105,12 +105,12 @@ const logIntervalMs = 10_000
 export function logProgress(
   totals: Readonly<Totals>,
   log: Pick<RunLog, 'write'>,
-  every: number = logIntervalMs,
+  intervalMs: number = logIntervalMs,
 ): Disposable {
   const startedAt = performance.now()
   let timer: NodeJS.Timeout
   const schedule = (): void => {
-    timer = setTimeout(writeLine, Math.max(every, (performance.now() - startedAt) / 60))
+    timer = setTimeout(writeLine, Math.max(intervalMs, (performance.now() - startedAt) / 60))
   }
   const writeLine = (): void => {
     log.write('INFO', 'LOW', describeProgress(totals))
@@ -126,10 +126,10 @@ export function describeProgress(totals: Readonly<Totals>): string {
     totals
   const ofTotal = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
   const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
-  const aside = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
+  const rejectedText = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
   const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
   const rates = `${formatDataSize(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
-  return `Read ${formatDataSize(bytesRead)}${ofTotal}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
+  return `Read ${formatDataSize(bytesRead)}${ofTotal}${share}, ${formatRounded(rowsRead)} rows${rejectedText}: ${rates}${left}.`
 }
 
 const formatRounded = (amount: number): string => Math.round(amount).toLocaleString('en')

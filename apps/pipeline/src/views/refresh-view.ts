@@ -80,11 +80,11 @@ export async function refreshView(
   }
   await storePendingReason(db, id, null)
   const stale = await listStaleInputs(db, id)
-  const older = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
+  const outdatedText = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
     return {
-      message: `${qualifiedName} can be read: ${formatCount(columns.length, 'column')}.${older}`,
+      message: `${qualifiedName} can be read: ${formatCount(columns.length, 'column')}.${outdatedText}`,
       rows: 0,
       bytes: 0,
     }
@@ -94,7 +94,7 @@ export async function refreshView(
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const now = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
-  return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
+  return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${outdatedText}`, rows, bytes }
 }
 
 /** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */

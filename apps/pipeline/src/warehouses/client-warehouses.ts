@@ -28,7 +28,7 @@ export interface ClientWarehouses extends AsyncDisposable {
   /** Throws if the PostgreSQL server of the warehouses does not respond. */
   check(): Promise<void>
   /** The configured servers of other kinds. PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
-  readonly others: readonly { name: string; check(): Promise<void> }[]
+  readonly checks: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -110,7 +110,7 @@ export function clientWarehouses(options: ClientWarehouseOptions): ClientWarehou
 
   return {
     kinds: [warehouseTypes.postgres],
-    others: [],
+    checks: [],
     open(client) {
       const one =
         opening.get(client) ??

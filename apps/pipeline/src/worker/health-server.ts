@@ -29,8 +29,8 @@ export async function listenForProbes({
   const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => jsonProbeResponse(healthyStatus),
     async '/health/ready'() {
-      const { body, ...how } = await checkReadiness(checks, isStopping)
-      return { ...how, ...jsonProbeResponse(body) }
+      const { body, ...readiness } = await checkReadiness(checks, isStopping)
+      return { ...readiness, ...jsonProbeResponse(body) }
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }

@@ -21,10 +21,10 @@ export type Hints = ReadonlyMap<string, ReaderAdvice>
 
 /** Returns the first three hints, and each piece of advice once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
-  const shown = [...hints].slice(0, 3)
+  const shownHints = [...hints].slice(0, 3)
   const more = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
-  const advices = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
-  return [...shown.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + more
+  const advices = new Set(shownHints.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
+  return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + more
 }
 
 /** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */

@@ -202,8 +202,8 @@ async function publishStaged(
 function withHints(error: unknown, hints: Hints): unknown {
   if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
   const { code, sentence, advice, retryable } = error
-  const shown = [...hints.keys()].slice(0, 3).join(' ')
-  return new WarehouseProblem(code, `${sentence} ${shown}`, { cause: error, retryable, ...(advice && { advice }) })
+  const hintTexts = [...hints.keys()].slice(0, 3).join(' ')
+  return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
 async function preparePublication(

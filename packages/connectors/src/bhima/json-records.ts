@@ -49,8 +49,8 @@ export async function* readJsonRecords(
 
   for await (const chunk of chunks) {
     let from = 0
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at]!
+    for (let position = 0; position < chunk.length; position += 1) {
+      const byte = chunk[position]!
       if (isInString) {
         if (isEscaped) isEscaped = false
         else if (byte === backslash) isEscaped = true
@@ -60,15 +60,15 @@ export async function* readJsonRecords(
         if (depth === 0) {
           if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
           hasStarted = true
-          from = at + 1
+          from = position + 1
         }
         depth += 1
       } else if (closingBrackets.has(byte)) {
         depth -= 1
-        if (depth === 0) addMember(chunk.subarray(from, at))
+        if (depth === 0) addMember(chunk.subarray(from, position))
       } else if (byte === comma && depth === 1) {
-        addMember(chunk.subarray(from, at))
-        from = at + 1
+        addMember(chunk.subarray(from, position))
+        from = position + 1
         if (records.length >= maxBatchRecords || bytes >= maxBatchBytes) {
           yield records
           records = []

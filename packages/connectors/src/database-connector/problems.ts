@@ -187,7 +187,7 @@ export function getErrorMessage(error: unknown): string {
  * pipeline itself shows are not secret.
  */
 function redactPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
-  const shown = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
-  if (password.length < 3 || shown) return message
+  const isPublic = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
+  if (password.length < 3 || isPublic) return message
   return message.replaceAll(new RegExp(wholeWords(password), 'gu'), '[redacted]')
 }

@@ -30,17 +30,17 @@ export function compileFhirPath(
   variables: Readonly<Record<string, unknown>> = {},
 ): FhirPathExpression {
   const tokens = tokenizePath(expression)
-  let at = 0
-  const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }
+  let position = 0
+  const peek = (): PathToken => tokens[position] ?? { kind: 'end', text: '' }
   const take = (): PathToken => {
     const token = peek()
-    at += 1
+    position += 1
     return token
   }
   const isSign = (text: string) => peek().kind === 'sign' && peek().text === text
   const expectSign = (text: string) => {
     if (!isSign(text)) throw createNotSupportedProblem(expression)
-    at += 1
+    position += 1
   }
 
   function parseOperators(level: number): CollectionFunction {
@@ -59,11 +59,11 @@ export function compileFhirPath(
     let path = parseTerm()
     for (;;) {
       if (isSign('.')) {
-        at += 1
+        position += 1
         const [before, next] = [path, parseMember(false)]
         path = (focus) => next(before(focus))
       } else if (isSign('[')) {
-        at += 1
+        position += 1
         const [before, place] = [path, parseOperators(0)]
         expectSign(']')
         path = (focus) => {
@@ -77,14 +77,14 @@ export function compileFhirPath(
   function parseTerm(): CollectionFunction {
     const { kind, text } = peek()
     if (kind === 'text' || kind === 'number') {
-      at += 1
+      position += 1
       return () => [kind === 'text' ? text : Number(text)]
     }
     if (!isSign('(')) return parseMember(true)
-    at += 1
-    const inner = parseOperators(0)
+    position += 1
+    const group = parseOperators(0)
     expectSign(')')
-    return inner
+    return group
   }
 
   /** Parses a field or a function call. A resource type at the start of a path means the resource itself. */
@@ -96,8 +96,8 @@ export function compileFhirPath(
     if (first && (name === 'true' || name === 'false')) return () => [name === 'true']
     if (isSign('(')) return parseFunctionCall(name)
     if (first && /^[A-Z]/.test(name)) return (focus) => focus
-    if (isSign('.') && tokens[at + 1]?.text === 'ofType') {
-      at += 3
+    if (isSign('.') && tokens[position + 1]?.text === 'ofType') {
+      position += 3
       const type = take().text
       expectSign(')')
       return (focus) => readField(focus, `${name}${type[0]?.toUpperCase()}${type.slice(1)}`)
@@ -123,7 +123,7 @@ export function compileFhirPath(
       argumentList.push(parseOperators(0))
       if (!isSign(')')) expectSign(',')
     }
-    at += 1
+    position += 1
     const evaluate = Object.hasOwn(functionsByName, name) ? functionsByName[name] : undefined
     if (!evaluate) throw createNotSupportedProblem(expression)
     return (focus) => evaluate(focus, argumentList)
@@ -185,8 +185,8 @@ function applyOperator(operator: string, left: unknown[], right: unknown[]): unk
   if (operator === '&') return [`${left.join('')}${right.join('')}`]
   if (left.length === 0 || right.length === 0) return []
   if (operator === 'xor') return [item !== other]
-  const same = JSON.stringify(left) === JSON.stringify(right)
-  if (operator === '=' || operator === '!=') return [same === (operator === '=')]
+  const isEqual = JSON.stringify(left) === JSON.stringify(right)
+  if (operator === '=' || operator === '!=') return [isEqual === (operator === '=')]
   const [first, second] = [left[0], right[0]].map(toNumber) as [number, number]
   switch (operator) {
     case '+':

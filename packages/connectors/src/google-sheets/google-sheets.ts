@@ -154,9 +154,9 @@ async function describeUnreadTabs(
   tabs: readonly SheetTab[],
   readTab: SheetTab,
 ): Promise<string | undefined> {
-  const others = tabs.filter((tab) => tab !== readTab && tab.rows > 0 && tab.columns > 0).slice(0, maxCheckedTabs)
-  if (others.length === 0) return undefined
-  const ranges = others.map((tab) => {
+  const otherTabs = tabs.filter((tab) => tab !== readTab && tab.rows > 0 && tab.columns > 0).slice(0, maxCheckedTabs)
+  if (otherTabs.length === 0) return undefined
+  const ranges = otherTabs.map((tab) => {
     const [toRow, toColumn] = [Math.min(checkedRows, tab.rows), Math.min(checkedColumns, tab.columns)]
     return formatRange(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
   })

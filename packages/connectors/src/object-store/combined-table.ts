@@ -76,10 +76,10 @@ export function addOwnColumns(
   rows: readonly PreviewCell[][],
   { key: name, lastModified }: StoredObject,
 ) {
-  const at = lastModified.toISOString()
+  const modifiedAt = lastModified.toISOString()
   return {
     columns: createCombinedTable(columns, { keyed: false }),
-    rows: rows.map((cells, index) => [...cells, name, String(index + 1), at]),
+    rows: rows.map((cells, index) => [...cells, name, String(index + 1), modifiedAt]),
   }
 }
 

@@ -31,7 +31,7 @@ export class ObjectCache implements Disposable {
   ): AsyncGenerator<[index: number, local: LocalObject], void, void> {
     const fetched = this.#objects.map(() => 0)
     let sum = 0
-    const make = async (index: number, both: AbortSignal): Promise<LocalObject> => {
+    const load = async (index: number, both: AbortSignal): Promise<LocalObject> => {
       const cached = this.#take(index)
       if (cached) return cached
       const onObjectProgress = (bytes: number) => {
@@ -48,7 +48,7 @@ export class ObjectCache implements Disposable {
     }
     const weights = this.#objects.map(({ size }) => size)
     let index = 0
-    for await (const local of prefetchInOrder({ weights, mostAhead: prefetchLimits, make }, signal)) {
+    for await (const local of prefetchInOrder({ weights, mostAhead: prefetchLimits, load }, signal)) {
       try {
         yield [index, local]
       } finally {
@@ -82,12 +82,12 @@ interface PrefetchOptions<T extends Disposable> {
   weights: readonly number[]
   /** Limits of the items that are prepared before the consumer requests them. */
   mostAhead: { things: number; weight: number }
-  make(index: number, signal: AbortSignal): Promise<T>
+  load(index: number, signal: AbortSignal): Promise<T>
 }
 
 /** Prepares items in advance and yields them in order. Disposes of items that the consumer does not take. */
 export async function* prefetchInOrder<T extends Disposable>(
-  { weights, mostAhead, make }: PrefetchOptions<T>,
+  { weights, mostAhead, load }: PrefetchOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
   const left = new AbortController()
@@ -99,7 +99,7 @@ export async function* prefetchInOrder<T extends Disposable>(
     for (let index = 0; index < weights.length; index++) {
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
-        const pending = make(next, both)
+        const pending = load(next, both)
         // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
         pending.catch(() => {})
         ahead.push(pending)

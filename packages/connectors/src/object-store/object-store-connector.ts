@@ -142,8 +142,8 @@ async function listObjectOptions(
 
 /** Adds the options whose name contains the query. Returns whether there are enough. */
 function collect(options: SourceOption[], query: string, collected: readonly SourceOption[]): boolean {
-  const wanted = query.toLowerCase()
-  options.push(...collected.filter(({ name }) => name.toLowerCase().includes(wanted)))
+  const searchText = query.toLowerCase()
+  options.push(...collected.filter(({ name }) => name.toLowerCase().includes(searchText)))
   options.splice(maxOptions)
   return options.length === maxOptions
 }

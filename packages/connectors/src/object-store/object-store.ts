@@ -225,7 +225,7 @@ export function createStatusProblem(
 ): SourceProblem | TransientError {
   let message = [code, serverText].filter(Boolean).join(': ')
   for (const secret of secrets) if (secret) message = message.replaceAll(secret, '…')
-  const shown = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  const shortMessage = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
   if (status < 400)
     return new SourceProblem(
       'REDIRECTED',
@@ -233,7 +233,7 @@ export function createStatusProblem(
     )
   const problem = new SourceProblem(
     status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
-    `${host} returned the status ${status} for ${action}.${shown ? ` It says: ${shown}` : ''}`,
+    `${host} returned the status ${status} for ${action}.${shortMessage ? ` It says: ${shortMessage}` : ''}`,
   )
   return retryableStatuses.has(status) || retryableCodes.has(code)
     ? new TransientError(problem, parseRetryAfter(headers))

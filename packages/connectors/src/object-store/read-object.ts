@@ -89,7 +89,7 @@ export async function* readLocalObject(
   const { file, format } = opened
   const fileReport = { ...report, progress: second(file.size) }
   if (format === 'DELIMITED') return yield* readOpened(opened, options, fileReport, signal)
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.format)
   yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }
 
@@ -169,12 +169,12 @@ async function downloadPart(
   to: number,
   signal: AbortSignal,
 ): Promise<void> {
-  let at = from
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
-  while (at < to) {
-    const before = at
+  let position = from
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  while (position < to) {
+    const before = position
     try {
-      const bytes = await store.open(object, at, to, signal)
+      const bytes = await store.open(object, position, to, signal)
       if (bytes.unpacked) {
         await bytes.cancel()
         throw new ContentEncoded()
@@ -182,16 +182,16 @@ async function downloadPart(
       let filePosition = bytes.from
       for await (const chunk of bytes.chunks) {
         // A store that does not support ranges returns the whole object.
-        const piece = chunk.subarray(Math.max(0, at - filePosition), Math.max(0, to - filePosition))
+        const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
         filePosition += chunk.length
-        if (piece.length > 0) await writeCompletely(fd, piece, at)
-        at += piece.length
+        if (piece.length > 0) await writeCompletely(fd, piece, position)
+        position += piece.length
         onBytes(piece.length)
         if (filePosition > to) break
       }
-      if (at < to) throw new TransientError(createConnectionLostProblem(store.host, object))
+      if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
-      if (at > before) attempts.reset()
+      if (position > before) attempts.reset()
       await attempts.waitAfter(error)
     }
   }
@@ -210,26 +210,26 @@ async function downloadDecompressed(
   const { ratio, ratioFrom } = defaultUploadLimits
   const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
-  let at = 0
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
+  let position = 0
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   for (;;) {
-    const before = at
+    const before = position
     try {
       const { chunks } = await store.open(object, 0, object.size, signal)
       let filePosition = 0
       for await (const chunk of chunks) {
-        const piece = chunk.subarray(Math.max(0, at - filePosition))
+        const piece = chunk.subarray(Math.max(0, position - filePosition))
         filePosition += chunk.length
         if (piece.length === 0) continue
         if (filePosition > maxBytes) throw createObjectTooLargeProblem(object, limits)
-        await writeCompletely(fd, piece, at)
-        at += piece.length
-        onProgress(Math.min(to, at))
-        if (firstBytes !== undefined && at >= firstBytes) return at
+        await writeCompletely(fd, piece, position)
+        position += piece.length
+        onProgress(Math.min(to, position))
+        if (firstBytes !== undefined && position >= firstBytes) return position
       }
-      return at
+      return position
     } catch (error) {
-      if (at > before) attempts.reset()
+      if (position > before) attempts.reset()
       await attempts.waitAfter(error)
     }
   }

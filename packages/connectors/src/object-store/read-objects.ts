@@ -17,9 +17,9 @@ export interface ObjectsRequest {
 /** Objects that are new since the previous load, and those that did not change. */
 export interface ObjectIncrement {
   before: LoadedObjects
-  fresh: StoredObject[]
+  newObjects: StoredObject[]
   changed: StoredObject[]
-  same: StoredObject[]
+  unchangedObjects: StoredObject[]
 }
 
 /**
@@ -35,10 +35,10 @@ export async function findIncrement(
   const before = parseLoadedObjects(cursor, settings)
   if (!before) return undefined
   const { single, objects } = await selectObjects({ ...reading, key }, signal)
-  const { fresh, changed, same, gone } = diffObjects(before, objects)
+  const { newObjects, changed, unchangedObjects, gone } = diffObjects(before, objects)
   const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
   if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
-  return { before, fresh, changed, same }
+  return { before, newObjects, changed, unchangedObjects }
 }
 
 /** Reads the objects that match a key pattern as one table. Throws `SourceProblem`, or the reason of the signal after an abort. */
@@ -71,17 +71,17 @@ export async function* readObjects(
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before, fresh, changed, same }: ObjectIncrement,
+  { before, newObjects, changed, unchangedObjects }: ObjectIncrement,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const others = changed.length === 0 ? '' : `, ${changed.length} changed`
+  const changedText = changed.length === 0 ? '' : `, ${changed.length} changed`
   report.log(
     'INFO',
     'LOW',
-    `${formatObjectCount(fresh.length)} new${others}; ${same.length} ${formatIsOrAre(same.length)} unchanged.`,
+    `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedObjects.length} ${formatIsOrAre(unchangedObjects.length)} unchanged.`,
   )
-  const came = sortByKey([...fresh, ...changed])
+  const came = sortByKey([...newObjects, ...changed])
   if (came.length === 0) return
   const counts = new Map<string, number>()
   const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
@@ -92,13 +92,13 @@ export async function* readIncrement(
     const text = `"${one.key}" has fewer rows than before, so all objects are read and replace the old rows.`
     if (!isComplete) report.log('INFO', 'MEDIUM', text)
     isComplete = true
-    return same
+    return unchangedObjects
   }
   const combined = { objects: came, before: before.columns, keyed: true, counts, rest: unreadObjects }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
-      return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
+      return createLoadedObjects(settings, [...unchangedObjects, ...came], omitOwnColumns(feed.columns), rows)
     }
     yield { ...feed, cursor, whole: () => isComplete }
   }
@@ -132,9 +132,9 @@ function describeSelection({ objects, empty }: SelectedObjects, key: string): st
 }
 
 function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
-  const { fresh, changed, gone } = diffObjects(before, objects)
+  const { newObjects, changed, gone } = diffObjects(before, objects)
   if (changed.length + gone === 0) return
-  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${fresh.length} ${formatIsOrAre(fresh.length)} new: all objects are read and replace the old rows.`
+  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 
@@ -151,10 +151,10 @@ export interface LoadedObjects {
 
 /** The difference between the objects in the store and those of the previous load. */
 interface ObjectDifferences {
-  fresh: StoredObject[]
+  newObjects: StoredObject[]
   changed: StoredObject[]
   /** Objects that did not change. */
-  same: StoredObject[]
+  unchangedObjects: StoredObject[]
   gone: number
 }
 
@@ -182,12 +182,12 @@ function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects |
 
 function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
   const versionsByKey = new Map(Object.entries(before.objects))
-  const differences: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
+  const differences: ObjectDifferences = { newObjects: [], changed: [], unchangedObjects: [], gone: 0 }
   for (const object of objects) {
     const mark = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
-    if (mark === undefined) differences.fresh.push(object)
-    else if (mark === getObjectVersion(object) || mark === object.etag) differences.same.push(object)
+    if (mark === undefined) differences.newObjects.push(object)
+    else if (mark === getObjectVersion(object) || mark === object.etag) differences.unchangedObjects.push(object)
     else differences.changed.push(object)
     versionsByKey.delete(object.key)
   }

@@ -100,7 +100,7 @@ class OracleSession implements DatabaseSession {
     const execute = () => this.#connection.execute<unknown[]>(this.#text, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
-      getRows: (most: number) => this.#byteLimit.request(() => resultSet!.getRows(most), maxRowsBytes),
+      getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
       close: () => resultSet!.close(),
     }
     // Rows are counted instead of received bytes, because the driver does not expose its socket.

@@ -23,8 +23,8 @@ export function readProfiles(wasm: WasmScanner, stored: readonly StoredType[], r
   const { bytes, run } = wasm
   return stored.map((type, column) => {
     const { dataType } = type
-    const at = run.PROFILES.value + column * run.PROFILE_BYTES.value
-    const state = bytes.subarray(at, at + run.PROFILE_BYTES.value)
+    const address = run.PROFILES.value + column * run.PROFILE_BYTES.value
+    const state = bytes.subarray(address, address + run.PROFILE_BYTES.value)
     const registers = run.REGISTERS.value + column * run.REGISTER_COUNT.value
     const nulls = Number(state.readBigUInt64LE(0))
     const estimated = estimateDistinct(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
@@ -46,11 +46,11 @@ function profileKindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | '
 
 const keptBytes = 64
 
-/** Returns the smallest (`which` is 0) or largest (1) value of a column as text. */
-function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredType): string {
-  const textBytes = state.subarray(40 + which * keptBytes)
-  const length = Math.min(state.readUInt32LE(32 + which * 4), keptBytes)
-  const key = state.readBigInt64LE(16 + which * 8)
+/** Returns the smallest (`index` is 0) or largest (1) value of a column as text. */
+function extremeText(state: Buffer, index: 0 | 1, { dataType, scale }: StoredType): string {
+  const textBytes = state.subarray(40 + index * keptBytes)
+  const length = Math.min(state.readUInt32LE(32 + index * 4), keptBytes)
+  const key = state.readBigInt64LE(16 + index * 8)
   switch (dataType) {
     case 'DECIMAL':
       return numericText(textBytes.subarray(0, length), scale)

@@ -73,8 +73,8 @@ const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
 /** Returns the state of a column, in the layout of assembly/column-state.ts. */
 function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
-  const at = run.COLUMNS.value + column * run.COLUMN_BYTES.value
-  return bytes.subarray(at, at + run.COLUMN_BYTES.value)
+  const address = run.COLUMNS.value + column * run.COLUMN_BYTES.value
+  return bytes.subarray(address, address + run.COLUMN_BYTES.value)
 }
 
 /** Resets the observations of all columns. Columns with a `declaredTypes` type are checked against it; the others are observed. */
@@ -190,8 +190,8 @@ export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
 }
 
 /** Adds the column states of another pass over the same rows. Types that are read afterwards hold for both passes. */
-export function mergeColumnStates(wasm: WasmScanner, seen: readonly Buffer[]): void {
-  for (const [column, before] of seen.entries()) {
+export function mergeColumnStates(wasm: WasmScanner, states: readonly Buffer[]): void {
+  for (const [column, before] of states.entries()) {
     const state = columnStateOf(wasm, column)
     state[0]! |= before[0]!
     for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
@@ -235,16 +235,16 @@ export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, c
 }
 
 function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[]): void {
-  let at = run.NULLS.value
-  const end = at + run.NULLS_BYTES.value
+  let address = run.NULLS.value
+  const end = address + run.NULLS_BYTES.value
   for (const spelling of nulls) {
     const length = Buffer.byteLength(spelling)
-    if (length > 255 || at + length + 1 > end) {
+    if (length > 255 || address + length + 1 > end) {
       throw new SourceProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
     }
-    bytes[at] = length
-    bytes.write(spelling, at + 1)
-    at += length + 1
+    bytes[address] = length
+    bytes.write(spelling, address + 1)
+    address += length + 1
   }
   run.setNulls(nulls.length)
 }

@@ -188,10 +188,10 @@ function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
 }
 
 function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
-  const others = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
+  const otherColumns = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
     (column) => !columns.includes(column),
   )
-  const resume = others.map((column) => closeColumn(wasm, column))
+  const resume = otherColumns.map((column) => closeColumn(wasm, column))
   new RecordPass(wasm, rows).observe(Infinity)
   for (const open of resume) open()
 }

@@ -121,11 +121,12 @@ function observeRecord(watched: WatchedColumn, records: RecordReader): void {
   const fits = family !== undefined && (!isTime || (watched.dateSpellings & dateSpellings) !== 0)
   if (fits) watched.counts[family]++
   if (fits && isTime) watched.dateSpellings &= dateSpellings
-  const others = typeFamilies.filter((other) => (!fits || other !== family) && !watched.firstOutside[other])
-  if (fits && others.length === 0) return
+  const otherFamilies = typeFamilies.filter((other) => (!fits || other !== family) && !watched.firstOutside[other])
+  if (fits && otherFamilies.length === 0) return
   const text = fieldText(records, watched.column)
   if (!fits) watched.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const other of others) watched.firstOutside[other] = { value: text.slice(0, maxValueLength), line: records.line }
+  for (const other of otherFamilies)
+    watched.firstOutside[other] = { value: text.slice(0, maxValueLength), line: records.line }
 }
 
 /** Returns the family of the value kinds, which are the bits of assembly/column-state.ts. */

@@ -86,8 +86,8 @@ class RowsReader implements Utf8Reader {
     this.#end = end
   }
 
-  read(into: Uint8Array, at: number, maxBytes: number): number {
-    const bytes = this.#file.read(into, at, Math.min(maxBytes, this.#end - this.position), this.position)
+  read(target: Uint8Array, filePosition: number, maxBytes: number): number {
+    const bytes = this.#file.read(target, filePosition, Math.min(maxBytes, this.#end - this.position), this.position)
     this.position += bytes
     return bytes
   }

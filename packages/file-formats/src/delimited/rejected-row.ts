@@ -33,8 +33,8 @@ export function rejectUnfitValue(
   type: string,
 ): RejectedRow {
   const value = fieldText(records, column)
-  const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
-  const reason = `${JSON.stringify(shown)} is not a valid ${type}`
+  const shownValue = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
+  const reason = `${JSON.stringify(shownValue)} is not a valid ${type}`
   return {
     line: records.line,
     column: labels[column]!,

@@ -21,20 +21,20 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
           sheets.find(({ isHidden }) => !isHidden) ??
           sheets[0])
   if (!sheet) {
-    const wanted =
+    const missingText =
       name !== undefined
         ? ` has no sheet called ${name}; it`
         : number !== undefined
           ? ` has no sheet number ${number}; it`
           : ''
     const existing = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
-    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${existing}.`)
+    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${missingText} has ${existing}.`)
   }
   if (sheet.hasRows) return sheet
-  const others = sheets.filter(({ hasRows }) => hasRows)
+  const otherSheets = sheets.filter(({ hasRows }) => hasRows)
   const instead =
-    others.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${formatSheetList(others, sheets)}.`
-  const code = others.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
+    otherSheets.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${formatSheetList(otherSheets, sheets)}.`
+  const code = otherSheets.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
   throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
 }
 
@@ -70,8 +70,8 @@ function formatSheetList(listedSheets: readonly ListedSheet[], all: readonly Lis
 }
 
 function formatSheet({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {
-  const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
-  return `"${shown}" (${isHidden ? 'hidden, ' : ''}number ${number})`
+  const shownName = name.length > longestName ? `${name.slice(0, longestName)}…` : name
+  return `"${shownName}" (${isHidden ? 'hidden, ' : ''}number ${number})`
 }
 
 const normalizeSheetName = (name: string) => name.trim().toLowerCase()

@@ -46,9 +46,9 @@ export class CsvCells {
   /** Reads bytes until `maxRows` rows are complete. Returns the position of the first byte that was not read. */
   read(chunk: Buffer, from: number, maxRows: number): number {
     let start = from
-    let at = from
-    for (; at < chunk.length; at += 1) {
-      const byte = chunk[at]!
+    let position = from
+    for (; position < chunk.length; position += 1) {
+      const byte = chunk[position]!
       if (this.#isInQuotes) {
         if (byte === quote) this.#isInQuotes = false
       } else if (byte === quote) {
@@ -56,11 +56,11 @@ export class CsvCells {
         this.#isQuoted = true
         this.#isInQuotes = true
       } else if (byte === comma) {
-        this.#endField(chunk.subarray(start, at))
-        start = at + 1
+        this.#endField(chunk.subarray(start, position))
+        start = position + 1
       } else if (byte === lineFeed) {
-        this.#endField(chunk.subarray(start, at))
-        start = at + 1
+        this.#endField(chunk.subarray(start, position))
+        start = position + 1
         this.#column = 0
         this.#rows += 1
         if (this.#rows >= maxRows) return start
@@ -75,7 +75,7 @@ export class CsvCells {
           'A value is larger than 64 MB, which this format cannot store. Export the rows as CSV, or make a view without the column.',
         )
     }
-    return at
+    return position
   }
 
   #endField(bytes: Buffer): void {

@@ -70,12 +70,12 @@ async function handle(command: EncoderCommand): Promise<void> {
     return
   }
   const chunk = Buffer.from(command.bytes.buffer, command.bytes.byteOffset, command.bytes.byteLength)
-  for (let at = 0; at < chunk.length; ) {
-    const from = at
+  for (let position = 0; position < chunk.length; ) {
+    const from = position
     const isBatchFull = bytesInBatch >= batchBytes
     // A batch ends at a row. A full batch takes the rest of the row that has started.
-    at = cells.read(chunk, at, isBatchFull ? cells.rows + 1 : maxBatchRows)
-    bytesInBatch += at - from
+    position = cells.read(chunk, position, isBatchFull ? cells.rows + 1 : maxBatchRows)
+    bytesInBatch += position - from
     if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()
   }
   send({ kind: 'ready' })

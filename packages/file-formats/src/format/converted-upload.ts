@@ -16,7 +16,7 @@ export interface NormaliseJob {
   /** Only this many bytes of the rows are needed, from the start. */
   firstBytes?: number
   /** The only accepted format; another one is refused as soon as it is recognised. */
-  wanted?: UploadFormat
+  expectedFormat?: UploadFormat
   limits: UploadLimits
 }
 

@@ -45,11 +45,11 @@ export class ColumnMeasure {
   }
 
   result(): MeasuredColumn {
-    const shown = (vector: ColumnVector) => Array.from(vectorText(vector, 0)).slice(0, shownCharacters).join('')
+    const textOf = (vector: ColumnVector) => Array.from(vectorText(vector, 0)).slice(0, shownCharacters).join('')
     return {
       nulls: this.#nulls,
-      ...(this.#smallest && { min: shown(this.#smallest) }),
-      ...(this.#largest && { max: shown(this.#largest) }),
+      ...(this.#smallest && { min: textOf(this.#smallest) }),
+      ...(this.#largest && { max: textOf(this.#largest) }),
       ...(this.#kind === 'text' && this.#smallest && { maxLength: this.#longest }),
     }
   }
@@ -59,8 +59,8 @@ export class ColumnMeasure {
     for (let row = from; row < to; row++) {
       if (nulls[row] || lengths[row]! <= this.#longest) continue
       let characters = 0
-      for (let at = starts[row]!, end = at + lengths[row]!; at < end; at++)
-        if ((data[at]! & 0xc0) !== 0x80) characters++
+      for (let position = starts[row]!, end = position + lengths[row]!; position < end; position++)
+        if ((data[position]! & 0xc0) !== 0x80) characters++
       this.#longest = Math.max(this.#longest, characters)
     }
   }

@@ -40,14 +40,14 @@ export class ParquetFile implements Disposable {
   }
 
   /** Reads exactly these bytes; throws FileProblem if the file has become shorter. */
-  read(from: number, length: number, into = Buffer.allocUnsafeSlow(length)): Buffer {
+  read(from: number, length: number, target = Buffer.allocUnsafeSlow(length)): Buffer {
     let done = 0
     while (done < length) {
-      const read = readSync(this.#fd, into, done, length - done, from + done)
+      const read = readSync(this.#fd, target, done, length - done, from + done)
       if (read === 0) throw damagedFileProblem('its end')
       done += read
     }
-    return into.length === length ? into : into.subarray(0, length)
+    return target.length === length ? target : target.subarray(0, length)
   }
 
   assertUnchanged(): void {

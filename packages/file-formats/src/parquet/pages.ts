@@ -118,13 +118,13 @@ export class PageReader {
     if (!info) throw new RangeError('a page without description')
     const page = decompressPage(this.#run, compressed, header.uncompressed_page_size)
     const view = new DataView(page.buffer, page.byteOffset, page.byteLength)
-    let at = 0
+    let position = 0
     const levels = (largest: number, encoding: Encoding | undefined) => {
       if (largest === 0) return undefined
       if (encoding !== 'RLE') throw new RangeError(`levels in ${encoding ?? 'an unknown encoding'}`)
-      const from = at + 4
-      at = from + view.getUint32(at, true)
-      return new HybridReader(page, from, at, bitWidth(largest))
+      const from = position + 4
+      position = from + view.getUint32(position, true)
+      return new HybridReader(page, from, position, bitWidth(largest))
     }
     const repetitions = levels(this.#leaf.maxRepetition, info.repetition_level_encoding)
     const definitions = levels(this.#leaf.maxDefinition, info.definition_level_encoding)
@@ -133,7 +133,7 @@ export class PageReader {
       repetitions,
       definitions,
       encoding: info.encoding,
-      body: page.subarray(at),
+      body: page.subarray(position),
       memory: page,
     }
   }

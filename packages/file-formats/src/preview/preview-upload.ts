@@ -21,11 +21,11 @@ const mostRejected = 100
 export async function previewUpload(
   upload: Omit<UploadToOpen, 'options'>,
   options: DelimitedOptions & UploadOptions,
-  most: number,
+  maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
-  const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
+  using opened = await openUpload({ ...upload, options, firstBytes, expectedFormat: 'DELIMITED' }, signal)
+  const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: maxRows }
   const preview = await previewInThread(job, signal)
   const { columns, tuples, sample, guesses, notes, description, hasSeenAllRows } = preview
   const rejected = await firstRejected(preview.rejected, opened)
@@ -52,7 +52,7 @@ export async function previewUpload(
     rejected,
     notes: [
       ...(opened.unread === undefined ? [] : [opened.unread]),
-      opened.how,
+      opened.format,
       // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,

@@ -43,13 +43,13 @@ export class FileBytes implements ByteSource {
   }
 
   *#read(memory: () => Buffer, taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
-    for (let at = this.from; at < this.to; ) {
+    for (let readFrom = this.from; readFrom < this.to; ) {
       const chunk = memory()
-      const read = readSync(this.descriptor, chunk, 0, Math.min(chunk.length, this.to - at), at)
+      const read = readSync(this.descriptor, chunk, 0, Math.min(chunk.length, this.to - readFrom), readFrom)
       if (read === 0) return
-      at += read
-      taken(at - this.from)
-      this.#onRead(at)
+      readFrom += read
+      taken(readFrom - this.from)
+      this.#onRead(readFrom)
       yield chunk.subarray(0, read)
     }
   }

@@ -68,7 +68,7 @@ async function normaliseContent(
   content: FileContent,
   notices: string[],
 ): Promise<NormalisedFile> {
-  assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
+  assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.expectedFormat, job.name)
   const out = createOutput(job)
   if (content.kind === 'PARQUET') {
     await copyBytes(whole, out.writer)
@@ -88,7 +88,7 @@ async function normaliseContent(
 }
 
 async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, notices: string[]): Promise<NormalisedFile> {
-  assertFormat('DELIMITED', job.wanted, job.name)
+  assertFormat('DELIMITED', job.expectedFormat, job.name)
   const out = createOutput(job)
   const written = await writeSheet(archive, out, job)
   const { number, name } = written.sheets.find(({ isRead }) => isRead)!
@@ -123,24 +123,24 @@ async function copyBytes(source: ByteSource, writer: SpoolWriter): Promise<void>
   writer.flush()
 }
 
-/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `most` bytes. */
-function limitBytes(source: ByteSource, most: number, name: string): ByteSource {
+/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `maxBytes` bytes. */
+function limitBytes(source: ByteSource, maxBytes: number, name: string): ByteSource {
   return {
     async *chunks() {
       let bytes = 0
       for await (const chunk of source.chunks()) {
         bytes += chunk.length
-        if (bytes > most) throw previewTooLargeProblem(name, most)
+        if (bytes > maxBytes) throw previewTooLargeProblem(name, maxBytes)
         yield chunk
       }
     },
   }
 }
 
-const previewTooLargeProblem = (name: string, most: number) =>
+const previewTooLargeProblem = (name: string, maxBytes: number) =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `A preview unpacks workbooks of up to ${formatBytes(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
+    `A preview unpacks workbooks of up to ${formatBytes(maxBytes)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
   )
 
 const nestedArchiveProblem = (name: string) =>

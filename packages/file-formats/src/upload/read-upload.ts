@@ -29,7 +29,7 @@ export async function* readUpload(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
-  const openedUpload = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
+  const openedUpload = await openUpload({ ...upload, options, expectedFormat: 'DELIMITED', onProgress }, signal).catch(
     (error: unknown) => {
       if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
       throw error
@@ -48,7 +48,7 @@ export async function* readOpened(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { fd, name } = opened.file
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.format)
 
   let first: string | undefined
   const reportRejects = async () => {
@@ -99,9 +99,9 @@ export async function* readParquetUpload(
   const { path, name: fileName } = upload
   if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
   const { first, second } = splitProgress(report)
-  using opened = await openUpload({ ...upload, wanted: 'PARQUET', onProgress: first }, signal)
+  using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress: first }, signal)
   const { fd, size } = opened.file
-  report.log('INFO', 'LOW', opened.how)
+  report.log('INFO', 'LOW', opened.format)
   yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: second(size) }, signal)
 }
 

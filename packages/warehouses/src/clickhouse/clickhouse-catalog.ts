@@ -89,7 +89,7 @@ async function findColumnNames(
 ): Promise<ColumnNameMatch[]> {
   const schemaOf = new Map(places.map(({ schema }) => [databaseOf({ key, schema }), schema]))
   if (schemaOf.size === 0) return []
-  const wanted = new Set(places.map(({ schema, name }) => qualifyName(schema, name)))
+  const requestedTables = new Set(places.map(({ schema, name }) => qualifyName(schema, name)))
   const databases = [...schemaOf.keys()].map(formatLiteral).join(', ')
   const rows = await rowsOf<{ database: string; table: string; column: string; type: string }>(
     service,
@@ -99,7 +99,7 @@ async function findColumnNames(
   )
   const matches = rows.flatMap(({ database, table, column, type }) => {
     const schema = schemaOf.get(database)!
-    if (!wanted.has(qualifyName(schema, table))) return []
+    if (!requestedTables.has(qualifyName(schema, table))) return []
     return [{ schema, table, column, dataType: describeType(type).dataType, tables: 1 }]
   })
   return combineMatches(matches, limit)

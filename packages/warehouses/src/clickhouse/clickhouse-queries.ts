@@ -106,12 +106,14 @@ async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?:
     throw queryProblem(error, userQuery, seconds)
   })
   const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
-  const result = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
-    (error: unknown) => {
-      signal?.throwIfAborted()
-      throw queryProblem(error, userQuery, seconds)
-    },
-  )
+  const result = await streamQuery(
+    access,
+    { sql, parameters, database, seconds, limits: { rows, bytes } },
+    signal,
+  ).catch((error: unknown) => {
+    signal?.throwIfAborted()
+    throw queryProblem(error, userQuery, seconds)
+  })
   if (result.truncated && result.rows.length === 0) throw rowTooLarge(bytes)
   return result
 }
@@ -121,7 +123,7 @@ interface ReadRequest {
   parameters?: Record<string, string | null>
   database?: string
   seconds: number
-  most: { rows: number; bytes: number }
+  limits: { rows: number; bytes: number }
   /** The result columns, if the caller knows more about their types than the server reports. */
   columns?: readonly WarehouseColumn[]
 }
@@ -129,12 +131,12 @@ interface ReadRequest {
 /** Runs a query as role `read`. If the caller stops it, the server stops it too. */
 async function streamQuery(
   access: ClientAccess,
-  { most, columns, ...request }: ReadRequest,
+  { limits, columns, ...request }: ReadRequest,
   signal?: AbortSignal,
 ): Promise<QueryRows & { more: boolean }> {
   const sent = startQuery(access, request, signal)
   try {
-    return await takeRows(await sent.response, most, columns)
+    return await takeRows(await sent.response, limits, columns)
   } catch (error) {
     throw await sent.explain(error)
   }
@@ -143,7 +145,7 @@ async function streamQuery(
 /** Sends a query as role `read`. `explain` stops the query at the server after a failure and returns the error to throw. */
 function startQuery(
   access: ClientAccess,
-  { sql, parameters = {}, database, seconds }: Omit<ReadRequest, 'most' | 'columns'>,
+  { sql, parameters = {}, database, seconds }: Omit<ReadRequest, 'limits' | 'columns'>,
   signal?: AbortSignal,
 ) {
   signal?.throwIfAborted()
@@ -172,7 +174,7 @@ function startQuery(
 }
 
 /** The longest plan in bytes, and in lines. */
-const mostOfPlan = { rows: maxQueryRows, bytes: defaultQueryBytes }
+const planLimits = { rows: maxQueryRows, bytes: defaultQueryBytes }
 
 /** ClickHouse computes scalar subqueries while it plans, and no setting prevents that. So a plan must take no longer than this. */
 const planSeconds = 5
@@ -182,7 +184,7 @@ async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal:
   try {
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
     const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
-    const request = { sql, parameters, database, seconds: planSeconds, most: mostOfPlan }
+    const request = { sql, parameters, database, seconds: planSeconds, limits: planLimits }
     const { rows } = await streamQuery(access, request, signal)
     return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
   } catch (error) {
@@ -319,7 +321,7 @@ async function readTable(
     const columns = shape.columns.map(describeColumn)
     const result = await streamQuery(
       access,
-      { sql, seconds, most: { rows, bytes: defaultQueryBytes }, columns },
+      { sql, seconds, limits: { rows, bytes: defaultQueryBytes }, columns },
       signal,
     )
     if (result.truncated && result.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
@@ -356,11 +358,11 @@ async function* queryPages(
     const shape = (await readShape(access.service, database, 'result'))!
     let left = rows
     for (let offset = 0; left > 0; ) {
-      const wanted = Math.min(size, left)
-      const sql = `select * from ${resultTable}${orderOf(shape)} limit ${wanted} offset ${offset} format ${resultFormat}`
-      const page = await streamQuery(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
-      if (page.truncated) throw pageTooLarge(wanted, bytes)
-      const more = page.rows.length === wanted
+      const rowsToRead = Math.min(size, left)
+      const sql = `select * from ${resultTable}${orderOf(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
+      const page = await streamQuery(access, { sql, seconds: 60, limits: { rows: rowsToRead, bytes } }, signal)
+      if (page.truncated) throw pageTooLarge(rowsToRead, bytes)
+      const more = page.rows.length === rowsToRead
       if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more }
       if (!more) return
       offset += page.rows.length

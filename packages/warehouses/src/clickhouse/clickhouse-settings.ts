@@ -64,7 +64,7 @@ const ledgerTableDefinition = `(
  * limit has a minimum of one, because zero would mean no limit.
  */
 export function limitsOf(seconds = 30, mostSeconds = maxStatementSeconds): string {
-  const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
+  const limit = (setting: string, value: number, maximum = value) => `${setting} = ${value} min 1 max ${maximum}`
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
     limit('max_memory_usage_for_user', userMemory * 1024 ** 3),

@@ -82,12 +82,12 @@ async function defineView(
 /** Throws VIEW_READS_ITSELF if the view would read itself. `reads` are the tables and views that its new query reads. */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
   const readsByView = await listViewReads(access)
-  const seen = new Set<string>()
+  const visited = new Set<string>()
   const reaches = ({ schema, name }: TablePlace): boolean => {
     if (schema === view.schema && name === view.name) return true
     const key = JSON.stringify([schema, name])
-    if (seen.has(key)) return false
-    seen.add(key)
+    if (visited.has(key)) return false
+    visited.add(key)
     return (readsByView.get(key) ?? []).some(reaches)
   }
   if (reads.some(reaches))

@@ -180,7 +180,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
 /** Lists relations, sorted by the bytes of the schema and then by the bytes of the name. */
 export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
-  const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
+  const schemaByDatabase = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
   const rows = await rowsOf<{ database: string; name: string }>(
     service,
     `select database, name from system.tables
@@ -188,7 +188,7 @@ export async function listRelations({ key, service }: ClientAccess, schemas: rea
     { parameters: { prefix: schemaPrefix(key), shown: shownPrefix(key) } },
   )
   return rows.flatMap(({ database, name }) => {
-    const schema = wanted.get(database)
+    const schema = schemaByDatabase.get(database)
     return schema === undefined ? [] : [{ schema, name }]
   })
 }

@@ -68,8 +68,8 @@ const queryOnlyTypes: Record<SqlType, DataType> = {
 }
 
 export function withoutWrappers(type: SqlType): SqlType {
-  const [, inner] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
-  return inner === undefined ? type : withoutWrappers(inner)
+  const [, innerType] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
+  return innerType === undefined ? type : withoutWrappers(innerType)
 }
 
 /** Returns TEXT for geometry, which is transferred as text, and any other type unchanged. */

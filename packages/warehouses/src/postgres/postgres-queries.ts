@@ -89,12 +89,12 @@ async function* queryPages(
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
   while (left > 0) {
-    const wanted = Math.min(size, left)
+    const rowsToRead = Math.min(size, left)
     const page = await session.run(async (client) => {
-      const fetched = await fetchRows(client, wanted, bytes)
-      if (fetched.truncated) throw pageTooLarge(wanted, bytes)
+      const fetched = await fetchRows(client, rowsToRead, bytes)
+      if (fetched.truncated) throw pageTooLarge(rowsToRead, bytes)
       const columns = resultColumns(fetched.fields)
-      const more = fetched.rows.length === wanted
+      const more = fetched.rows.length === rowsToRead
       return { columns, rows: toCells(fetched.rows, columns), truncated: false, more }
     })
     if (page.rows.length > 0) yield page

@@ -42,7 +42,7 @@ export function postgresServer(
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
-    makeRoom: oneAtATime((most) => makeRoom(pools.statements, retention, most)),
+    makeRoom: oneAtATime((limit) => makeRoom(pools.statements, retention, limit)),
   }
   limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
   return {
@@ -59,14 +59,14 @@ export function postgresServer(
 }
 
 /** Runs one call at a time, so that all callers occupy one connection. Pending calls with the same argument share their result. */
-function oneAtATime(task: (most: number) => Promise<number>): (most?: number) => Promise<number> {
+function oneAtATime(task: (limit: number) => Promise<number>): (limit?: number) => Promise<number> {
   const pending = new Map<number, Promise<number>>()
   let last: Promise<unknown> = Promise.resolve()
-  return (most = 0) => {
-    const shared = pending.get(most)
+  return (limit = 0) => {
+    const shared = pending.get(limit)
     if (shared) return shared
-    const result = last.then(() => task(most)).finally(() => pending.delete(most))
-    pending.set(most, result)
+    const result = last.then(() => task(limit)).finally(() => pending.delete(limit))
+    pending.set(limit, result)
     last = result.catch(() => {})
     return result
   }

@@ -13,7 +13,7 @@ export interface ProblemContext {
 
 type ProblemTemplate = [
   code: string,
-  sentence: (scene: ProblemContext, error: DatabaseError) => string,
+  sentence: (problemContext: ProblemContext, error: DatabaseError) => string,
   retryable?: 'retryable',
 ]
 
@@ -110,13 +110,13 @@ const networkErrors = new Set([
 ])
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function warehouseProblem(error: unknown, scene: ProblemContext): unknown {
+export function warehouseProblem(error: unknown, problemContext: ProblemContext): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict
   const problem = { cause: error, retryable: retryable === 'retryable' }
-  return new WarehouseProblem(code, sentence(scene, error as DatabaseError), problem)
+  return new WarehouseProblem(code, sentence(problemContext, error as DatabaseError), problem)
 }
 
 function findTemplate(error: Error): ProblemTemplate | undefined {

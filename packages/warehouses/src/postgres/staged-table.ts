@@ -45,7 +45,7 @@ export class PostgresStagedTable implements StagedTable {
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
   /** Facts about the values of each column, set after all rows are written. */
-  heldColumns: ColumnFacts[] | undefined
+  held: ColumnFacts[] | undefined
   /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
@@ -87,9 +87,9 @@ export class PostgresStagedTable implements StagedTable {
     await assertFree?.()
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnored(signal)
-    const fed = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
-    this.heldColumns = content.facts?.() ?? []
+    const suppliedColumns = new Set(this.fed)
+    this.profile = content.profile?.().filter(({ column }) => suppliedColumns.has(column))
+    this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = { ...written, sourceRows: written.rows }
     return { rows: written.rows, bytes: written.bytes }
@@ -126,7 +126,7 @@ export async function stageTable(
   checkTableName(target.table)
   checkColumns(target, qualifyName(target.schema, target.table), checkColumnName)
   const { run, attempt, schema, table } = target
-  const scene = problemContextOf(target)
+  const problemContext = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
@@ -136,7 +136,7 @@ export async function stageTable(
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
-      if (existing && !existing.owned) throw tableNotOwned(scene)
+      if (existing && !existing.owned) throw tableNotOwned(problemContext)
       const last = feedOf(existing, await findLastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
@@ -150,7 +150,7 @@ export async function stageTable(
     if ((error as { code?: string }).code === '42P07')
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     if (signal.aborted) throw error
-    throw warehouseProblem(error, scene)
+    throw warehouseProblem(error, problemContext)
   }
 }
 

@@ -172,17 +172,17 @@ async function* readCursorRows(
     throw addErrorPosition(error, text)
   })
   let bytesPerRow = 0
-  for (let wanted = Math.min(firstRows, batch.rows); ; ) {
-    const query = { text: `fetch forward ${wanted} from sluice_rows`, rowMode: 'array' as const, types: asText }
+  for (let rowsToFetch = Math.min(firstRows, batch.rows); ; ) {
+    const query = { text: `fetch forward ${rowsToFetch} from sluice_rows`, rowMode: 'array' as const, types: asText }
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
       throw addErrorPosition(error, text)
     })
     const columns = fields.map(toReadColumn)
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
     yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
-    if (rows.length < wanted) break
+    if (rows.length < rowsToFetch) break
     bytesPerRow = Math.max(1, bytes / rows.length)
-    wanted = Math.max(1, Math.min(batch.rows, wanted * 4, Math.ceil(batch.bytes() / bytesPerRow)))
+    rowsToFetch = Math.max(1, Math.min(batch.rows, rowsToFetch * 4, Math.ceil(batch.bytes() / bytesPerRow)))
   }
   await client.query('rollback')
 }

@@ -29,57 +29,57 @@ export async function* convertCopyTuples(
   columns: readonly ColumnWriter[],
   { qualifiedName, counted, between }: { qualifiedName: string; counted: StreamCounts; between?: number },
 ): AsyncGenerator<Buffer> {
-  const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
+  const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), position: 0 }
   for await (const { bytes, release } of chunks) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    let at = 0
-    while (at < bytes.length) {
-      if (view.getInt16(at) !== columns.length) throw malformedTupleProblem(qualifiedName)
-      at += 2
-      if (between !== undefined && out.at > 0) out.bytes[out.at++] = between
+    let position = 0
+    while (position < bytes.length) {
+      if (view.getInt16(position) !== columns.length) throw malformedTupleProblem(qualifiedName)
+      position += 2
+      if (between !== undefined && out.position > 0) out.bytes[out.position++] = between
       for (let index = 0; index < columns.length; index++) {
         const column = columns[index]!
-        if (at + 4 > bytes.length) throw malformedTupleProblem(qualifiedName)
-        const length = view.getInt32(at)
-        at += 4
+        if (position + 4 > bytes.length) throw malformedTupleProblem(qualifiedName)
+        const length = view.getInt32(position)
+        position += 4
         ensureRoom(out, valueOverheadBytes)
         if (length < 0) {
           if (!column.none) throw nullKey(qualifiedName, column)
           column.none(out)
           continue
         }
-        if (at + length > bytes.length) throw malformedTupleProblem(qualifiedName)
+        if (position + length > bytes.length) throw malformedTupleProblem(qualifiedName)
         ensureRoom(out, 2 * length + valueOverheadBytes)
         try {
-          column.value(view, at, length, out)
+          column.value(view, position, length, out)
         } catch (error) {
           if (!(error instanceof MisfitCell)) throw error
           throw createBadValueProblem(qualifiedName, column, error.message)
         }
-        at += length
+        position += length
       }
       ensureRoom(out, 1)
       counted.rows += 1
-      if (out.at >= chunkBytes - 4096) yield takeChunk(out)
+      if (out.position >= chunkBytes - 4096) yield takeChunk(out)
     }
     counted.bytes += bytes.length
     release?.()
   }
-  if (out.at > 0) yield takeChunk(out)
+  if (out.position > 0) yield takeChunk(out)
 }
 
 function ensureRoom(out: GrowingBuffer, length: number): void {
-  if (out.at + length <= out.bytes.length) return
-  const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.at + length))
-  out.bytes.copy(bytes, 0, 0, out.at)
+  if (out.position + length <= out.bytes.length) return
+  const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.position + length))
+  out.bytes.copy(bytes, 0, 0, out.position)
   out.bytes = bytes
 }
 
 /** Returns the filled part of the buffer and gives the buffer new memory, because the socket needs the chunk until it is sent. */
 function takeChunk(out: GrowingBuffer): Buffer {
-  const bytes = out.bytes.subarray(0, out.at)
+  const bytes = out.bytes.subarray(0, out.position)
   out.bytes = Buffer.allocUnsafe(chunkBytes)
-  out.at = 0
+  out.position = 0
   return bytes
 }
 

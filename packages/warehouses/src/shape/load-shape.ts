@@ -8,7 +8,7 @@ import { rowsFell } from './plan-table.ts'
 export interface LoadedFeed {
   target: LoadTarget
   /** Absent until all rows are read. */
-  heldColumns?: readonly ColumnFacts[] | undefined
+  held?: readonly ColumnFacts[] | undefined
   /** The number of rows of the source, before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined
   merging?: boolean
@@ -16,7 +16,7 @@ export interface LoadedFeed {
 
 /** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, heldColumns, sourceRows } = feed
+  const { target, held: heldColumns, sourceRows } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
   const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {

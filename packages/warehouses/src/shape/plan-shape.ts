@@ -45,7 +45,7 @@ export interface ShapePlan {
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]
   /** The reason why columns and types come from this load alone, if they do. */
-  fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
+  rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
   memory: RememberedColumn[]
@@ -75,26 +75,26 @@ export function planShape(
   policy: ShapePolicy,
   { final = false } = {},
 ): ShapePlan | ShapeRefusal {
-  const fresh = feed.merging ? undefined : whyFresh(last, feed, policy)
+  const rebuildReason = feed.merging ? undefined : whyFresh(last, feed, policy)
   const before = last?.columns ?? []
-  const rememberedByName = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
+  const rememberedByName = new Map((rebuildReason === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
   const planned = feed.columns.map((column) =>
-    planColumn(rules, rememberedByName.get(column.name), column, feed, fresh),
+    planColumn(rules, rememberedByName.get(column.name), column, feed, rebuildReason),
   )
-  if (last && fresh !== 'REBUILD') {
+  if (last && rebuildReason !== 'REBUILD') {
     const refusal =
       refusedChange(before, planned, feed, policy) ??
-      (fresh ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
+      (rebuildReason ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
       (final ? ambiguousDates(rememberedByName, feed) : undefined)
     if (refusal) return refusal
   }
-  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !fresh && before.length > 0
+  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && before.length > 0
   const columns = planned.map((column): PlannedColumn => {
     const isNew = !rememberedByName.has(column.name) && !column.primaryKey
     return ignores && isNew ? { ...column, ignored: true } : column
   })
   const plannedNames = new Set(planned.map(({ name }) => name))
-  const keptColumns = fresh ? [] : before.filter(({ name }) => !plannedNames.has(name))
+  const keptColumns = rebuildReason ? [] : before.filter(({ name }) => !plannedNames.has(name))
   const vanishing = feed.merging ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
@@ -102,7 +102,7 @@ export function planShape(
     decided: planned
       .filter(({ name, undecided }) => rememberedByName.get(name)?.undecided && !undecided)
       .map(({ name }) => name),
-    ...(fresh && { fresh }),
+    ...(rebuildReason && { rebuildReason }),
     changes: [
       ...vanishing.map(
         ({ name }): TableChange => ({
@@ -111,7 +111,7 @@ export function planShape(
           ...(!feed.sparse && { warning: true }),
         }),
       ),
-      ...emptiedColumns(rememberedByName, feed, fresh),
+      ...emptiedColumns(rememberedByName, feed, rebuildReason),
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
@@ -124,9 +124,9 @@ export function planShape(
 function emptiedColumns(
   rememberedByName: ReadonlyMap<string, RememberedColumn>,
   { columns, rows = 0, merging = false }: NewFeed,
-  fresh: ShapePlan['fresh'],
+  rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
-  if (rows === 0 || merging || fresh === 'DEFINITION') return []
+  if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
   return columns.flatMap(({ name, evidence }): TableChange[] => {
     const before = rememberedByName.get(name)
     return evidence === 'NOTHING' && before && hadValues(before) ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }] : []
@@ -163,7 +163,7 @@ function toRememberedColumn({
   }
 }
 
-function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['fresh'] {
+function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['rebuildReason'] {
   if (policy.rebuild) return 'REBUILD'
   if (!last) return undefined
   if (policy.schemaChanges === 'REPLACE') return 'POLICY'
@@ -177,12 +177,12 @@ function planColumn(
   before: RememberedColumn | undefined,
   column: FedColumn,
   feed: NewFeed,
-  fresh: ShapePlan['fresh'],
+  rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
   const { merging = false } = feed
   const { name, label, evidence, primaryKey = false } = column
   const dayFirst = column.dayFirst ?? before?.dayFirst
-  const same = {
+  const common = {
     name,
     label,
     primaryKey,
@@ -194,19 +194,19 @@ function planColumn(
     // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
     // of day and month is still undecided.
     const { type, dataType } = before && storesText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
-    return { ...same, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
+    return { ...common, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
   }
   if (evidence === 'NOTHING') {
-    if (!before) return { ...same, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
+    if (!before) return { ...common, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
     const { type, dataType, undecided } = before
-    return { ...same, type, dataType, ...(undecided && { undecided }) }
+    return { ...common, type, dataType, ...(undecided && { undecided }) }
   }
-  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...storedAs }
+  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...common, ...storedAs }
   // A merge keeps rows whose texts could have day and month swapped, so the column stays text.
   if (before.undecided === 'AMBIGUOUS' && merging)
-    return { ...same, ...rules.widest(before, storedAs), undecided: before.undecided }
-  if (before.undecided || fresh) return { ...same, ...storedAs }
-  return { ...same, ...rules.widest(before, storedAs) }
+    return { ...common, ...rules.widest(before, storedAs), undecided: before.undecided }
+  if (before.undecided || rebuildReason) return { ...common, ...storedAs }
+  return { ...common, ...rules.widest(before, storedAs) }
 }
 
 /**

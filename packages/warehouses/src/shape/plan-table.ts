@@ -59,7 +59,8 @@ export function planTable<Column extends TableColumn>(
   })
   const droppedColumns = dropped.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
   const replaced =
-    plan.fresh === 'DEFINITION' && (droppedColumns.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
+    plan.rebuildReason === 'DEFINITION' &&
+    (droppedColumns.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
   return {
     columns: [...staying, ...added],
     missing,

@@ -31,15 +31,15 @@ export function checkColumns(
       'NO_COLUMNS',
       `${qualifiedName} would have no columns. Check that the source has a header row.`,
     )
-  const seen = new Set<string>()
+  const usedNames = new Set<string>()
   for (const { name } of columns) {
     check(name)
-    if (seen.has(name))
+    if (usedNames.has(name))
       throw new WarehouseProblem(
         'INVALID_NAME',
         `The column name ${JSON.stringify(name)} is used twice. Rename one of the columns.`,
       )
-    seen.add(name)
+    usedNames.add(name)
   }
 }
 

@@ -136,9 +136,9 @@ export function findAmbiguousTable(
   const hasOf = (name: string, among: readonly string[]) =>
     relations.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
   for (const name of new Set(names)) {
-    const others = hasOf(name, schemas.slice(preferred))
-    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
-      return { name, schemas: others.toSorted() }
+    const otherSchemas = hasOf(name, schemas.slice(preferred))
+    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && otherSchemas.length > 1)
+      return { name, schemas: otherSchemas.toSorted() }
   }
   return undefined
 }

@@ -104,10 +104,10 @@ async function findColumnNames(
   session: SqlSession,
   { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
 ): Promise<ColumnNameMatch[]> {
-  const wanted = new Set(places.map(placeKey))
+  const requestedTables = new Set(places.map(placeKey))
   const schemas = [...new Set(places.map(({ schema }) => schema))]
   const matches = (await dialect.catalogue.columnNames(session, schemas, prefix))
-    .filter(({ schema, table }) => wanted.has(placeKey({ schema, name: table })))
+    .filter(({ schema, table }) => requestedTables.has(placeKey({ schema, name: table })))
     .map(({ type, ...match }) => ({ ...match, dataType: dialect.types.describe(type).dataType, tables: 1 }))
   return combineMatches(matches, limit)
 }

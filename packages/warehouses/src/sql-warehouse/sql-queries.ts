@@ -107,14 +107,16 @@ export async function prepareQuery(
 async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = userQuery
-  const { seconds, offset, ...most } = resolveQueryLimits(limits)
+  const { seconds, offset, ...queryLimits } = resolveQueryLimits(limits)
   const timeoutSignal = AbortSignal.timeout(seconds * 1_000)
   const either = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal
   try {
     const opening = { role: 'read', schemas, signal: either, seconds } as const
     return await retryOnMissingTable(dialect, async () => {
       const { text } = await prepareQuery(dialect, userQuery)
-      return withSession(dialect, opening, (session) => readRows(session, { text, values, offset, most }))
+      return withSession(dialect, opening, (session) =>
+        readRows(session, { text, values, offset, limits: queryLimits }),
+      )
     })
   } catch (error) {
     signal?.throwIfAborted()
@@ -127,18 +129,18 @@ interface QueryWindow {
   text: string
   values: readonly (string | null)[]
   offset: number
-  most: { rows: number; bytes: number }
+  limits: { rows: number; bytes: number }
 }
 
 /** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function readRows(
   session: SqlSession,
-  { text, values, offset, most }: QueryWindow,
+  { text, values, offset, limits }: QueryWindow,
 ): Promise<QueryRows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
   const rows: RowCell[][] = []
   let [skipped, bytes] = [0, 0]
-  const batch = { rows: Math.min(batchRows, most.rows + 1), bytes: () => Math.max(1, most.bytes - bytes) }
+  const batch = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
   for await (const read of session.read(text, values, batch)) {
     columns = resultColumns(read.columns)
     const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
@@ -147,10 +149,10 @@ export async function readRows(
         skipped += 1
         continue
       }
-      if (rows.length === most.rows) return { columns, rows, truncated: false, more: true }
+      if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
       bytes += read.rows.length === 1 ? bytesPerRow : approximateBytes(row)
-      if (bytes > most.bytes) {
-        if (rows.length === 0) throw rowTooLarge(most.bytes)
+      if (bytes > limits.bytes) {
+        if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
       }
       rows.push(row)
@@ -204,10 +206,10 @@ async function readTable(
       order: shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
     },
   )
-  const most = { rows: limit, bytes: defaultQueryBytes }
+  const limits = { rows: limit, bytes: defaultQueryBytes }
   const tablePage = await retryOnMissingTable(dialect, () =>
     withSession(dialect, { role: 'read', seconds, signal }, (session) =>
-      readRows(session, { text, values: [], offset: 0, most }),
+      readRows(session, { text, values: [], offset: 0, limits }),
     ),
   )
   return { columns, rows: tablePage.rows.map((row) => asJson(row, columns)), truncated: tablePage.truncated }

@@ -148,12 +148,12 @@ async function findViewsAt(
 
 /** Throws VIEW_READS_ITSELF if the view would read itself. `managedViews` are all managed views; `reads` is what its new query reads. */
 function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
-  const seen = new Set<ManagedView>()
+  const visited = new Set<ManagedView>()
   const reaches = (place: TablePlace): boolean => {
     if (isAt(place, view)) return true
     const next = managedViews.find((one) => isAt(one, place))
-    if (!next || seen.has(next)) return false
-    seen.add(next)
+    if (!next || visited.has(next)) return false
+    visited.add(next)
     return listReads(next).some(reaches)
   }
   if (reads.some(reaches))

@@ -136,8 +136,8 @@ function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer 
 function writeNone(type: SqlType): (out: GrowingBuffer) => void {
   const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
   return (out) => {
-    out.bytes.fill(bytes === 1 ? 0 : 0xff, out.at, out.at + bytes)
-    out.at += bytes
+    out.bytes.fill(bytes === 1 ? 0 : 0xff, out.position, out.position + bytes)
+    out.position += bytes
   }
 }
 

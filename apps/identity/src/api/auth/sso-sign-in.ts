@@ -153,9 +153,13 @@ async function signInAtProvider(
   const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(assertProviderProblem)
 
   const done = await write(async (trx) => {
-    const at = { provider: provider.uid, issuer: provider.issuer.href }
+    const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
     if (person instanceof Error) {
-      request.audit(null, { outcome: person.fault, reason: person.message, ...at }, { client: provider.client })
+      request.audit(
+        null,
+        { outcome: person.fault, reason: person.message, ...providerFacts },
+        { client: provider.client },
+      )
       return undefined
     }
     const admitted = await admitFederatedUser(trx, provider, person)
@@ -168,7 +172,7 @@ async function signInAtProvider(
       {
         outcome: refusal ?? 'signed in',
         ...(opened && { session: opened.session.uid }),
-        ...at,
+        ...providerFacts,
         subject: person.subject,
         ssoId: person.ssoId,
         ...activation,

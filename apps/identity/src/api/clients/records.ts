@@ -156,8 +156,8 @@ export const presentWithClient =
  * Returns the client of a new row: the caller's own client, or any client for a super admin. The error does not reveal
  * whether another client exists.
  */
-export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
-  const client = wanted.toLowerCase()
+export async function resolveClient(trx: Transaction<DB>, caller: Caller, reference = caller.client): Promise<string> {
+  const client = reference.toLowerCase()
   if (client === caller.client) return client
   const { rows } = hasRole(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)

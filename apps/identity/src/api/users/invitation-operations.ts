@@ -131,10 +131,10 @@ export const userInvitationOperations = {
  */
 async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input
-  const seen = await userRecords.read(db, caller, uid)
-  assertGrantable(caller, seen.roles)
+  const currentRow = await userRecords.read(db, caller, uid)
+  assertGrantable(caller, currentRow.roles)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashBodyPassword(body, seen.client, input)
+  const hash = await hashBodyPassword(body, currentRow.client, input)
 
   const { original, copy, link } = await write(async (trx) => {
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)

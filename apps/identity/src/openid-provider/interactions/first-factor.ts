@@ -17,7 +17,7 @@ export const showPasswordPage = (step: InteractionStep): Promise<void> => render
 export async function renderPasswordPage(
   step: InteractionStep,
   status: number,
-  pageFacts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
+  pageFacts: Pick<SignInFacts, 'username' | 'message' | 'fieldErrors'>,
 ): Promise<void> {
   const { config, prefix, base, csrf, request, response, language, application, interaction, targets } = step
   const { organisation } = application
@@ -60,13 +60,13 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
   const pageTexts = readPageTexts(language).signIn
   if (!isFilled(username) || !isFilled(password)) {
-    const wrong = {
+    const fieldErrors = {
       ...(!isFilled(username) && { username: pageTexts.usernameMissing }),
       ...(!isFilled(password) && { password: pageTexts.passwordMissing }),
     }
     return renderPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
-      wrong,
+      fieldErrors,
     })
   }
   try {
@@ -87,11 +87,11 @@ const isFilled = (value: unknown): value is string => typeof value === 'string' 
 /** Returns links to the SSO providers of the clients `c` that meet a condition. Their callback returns to this interaction. */
 async function listProviderLinks(
   { db, interaction: { uid: interaction }, csrf, prefix, request, response }: InteractionStep,
-  which: RawBuilder<unknown>,
+  condition: RawBuilder<unknown>,
 ): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
-    where ${which} and p.client_id is not null`.execute(db)
+    where ${condition} and p.client_id is not null`.execute(db)
   const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,

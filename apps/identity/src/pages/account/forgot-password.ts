@@ -17,14 +17,14 @@ const maxUsernameLength = 254
  * reveal whether the user exists.
  */
 export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
-  const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
+  const show = (request: Request, response: Response, fieldErrors?: ForgotPasswordFacts['fieldErrors']) => {
     const pageFacts = {
       ...readPageFacts(request, prefix),
       action: prefix + forgotPasswordPath,
       csrf: csrf.issue(request, response),
-      wrong,
+      wrong: fieldErrors,
     }
-    sendPage(response, wrong ? 422 : 200, renderForgotPasswordPage(pageFacts))
+    sendPage(response, fieldErrors ? 422 : 200, renderForgotPasswordPage(pageFacts))
   }
 
   const routes = Router()
@@ -45,19 +45,19 @@ export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteC
 interface ForgotPasswordFacts extends PageFacts {
   action: string
   csrf: string
-  wrong?: { username?: string } | undefined
+  fieldErrors?: { username?: string } | undefined
 }
 
 /** Returns the page with the form field `username`. */
-export function renderForgotPasswordPage({ action, csrf, wrong, ...pageFacts }: ForgotPasswordFacts): string {
+export function renderForgotPasswordPage({ action, csrf, fieldErrors, ...pageFacts }: ForgotPasswordFacts): string {
   const texts = readPageTexts(pageFacts.language)
   const pageTexts = texts.forgotPassword
   return renderFrame({
     ...pageFacts,
     title: pageTexts.title,
-    failed: wrong !== undefined,
+    failed: fieldErrors !== undefined,
     main: html`<p class="lead">${pageTexts.lead}</p>
-${renderSummary(texts, undefined, wrong)}
+${renderSummary(texts, undefined, fieldErrors)}
 ${renderForm({
   action,
   hidden: { csrf },
@@ -67,8 +67,8 @@ ${renderForm({
     autocomplete: 'username',
     value: '',
     maxlength: maxUsernameLength,
-    error: wrong?.username,
-    autofocus: !wrong,
+    error: fieldErrors?.username,
+    autofocus: !fieldErrors,
   })}
 ${renderButton(pageTexts.submit)}`,
 })}`,

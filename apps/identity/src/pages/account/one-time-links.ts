@@ -71,7 +71,7 @@ function createLinkRoutes(
   { purpose, action, operation, needsPassword, renderPage, use, done }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
-  const show = (request: Request, response: Response, { user, token }: ShownLink, wrong?: WrongPassword) => {
+  const show = (request: Request, response: Response, { user, token }: ShownLink, fieldErrors?: WrongPassword) => {
     const pageFacts = {
       prefix,
       action: prefix + action,
@@ -80,9 +80,9 @@ function createLinkRoutes(
       organisation: { name: user.clientName },
       user,
       hidden: { token },
-      wrong,
+      wrong: fieldErrors,
     }
-    sendPage(response, wrong ? 422 : 200, renderPage(pageFacts, user))
+    sendPage(response, fieldErrors ? 422 : 200, renderPage(pageFacts, user))
   }
 
   const routes = Router()
@@ -101,8 +101,8 @@ function createLinkRoutes(
     const password = readFormField(request, 'password')
     const texts = readPageTexts(chooseLanguage(request))
     const withPassword = needsPassword(user)
-    const wrong = withPassword ? checkNewPassword(password, readFormField(request, 'repeat'), texts) : undefined
-    if (wrong) return show(request, response, { ...link, token }, wrong)
+    const fieldErrors = withPassword ? checkNewPassword(password, readFormField(request, 'repeat'), texts) : undefined
+    if (fieldErrors) return show(request, response, { ...link, token }, fieldErrors)
     try {
       const chosen = withPassword ? { token, password } : { token }
       await audited(operation, request, response, (context) => use(chosen, context))
@@ -160,23 +160,31 @@ interface LinkFacts extends PageFacts {
 
 interface NewPasswordFacts extends LinkFacts {
   purpose: 'invitation' | 'reset'
-  wrong?: WrongPassword | undefined
+  fieldErrors?: WrongPassword | undefined
 }
 
 /** Returns the page with the form fields `password` and `repeat`. It contains the username for password managers. */
-export function renderNewPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...pageFacts }: NewPasswordFacts) {
+export function renderNewPasswordPage({
+  action,
+  csrf,
+  user,
+  purpose,
+  hidden,
+  fieldErrors,
+  ...pageFacts
+}: NewPasswordFacts) {
   const texts = readPageTexts(pageFacts.language)
   const pageTexts = texts.newPassword
   const invited = purpose === 'invitation'
   const title = invited ? pageTexts.invitationTitle : pageTexts.resetTitle
-  const { least, most } = passwordLength
+  const { least, most: maxLength } = passwordLength
   const who = html`<strong>${isolateName(user.name)}</strong>`
   return renderFrame({
     ...pageFacts,
     title,
-    failed: wrong !== undefined,
+    failed: fieldErrors !== undefined,
     main: html`<p class="lead">${invited ? pageTexts.invitationLead(who, html`<strong>${isolateName(pageFacts.organisation.name)}</strong>`) : pageTexts.resetLead(who)}</p>
-${renderSummary(texts, undefined, wrong)}
+${renderSummary(texts, undefined, fieldErrors)}
 ${renderForm({
   action,
   hidden: { ...hidden, csrf },
@@ -186,10 +194,10 @@ ${renderField({
   label: pageTexts.label,
   type: 'password',
   autocomplete: 'new-password',
-  error: wrong?.password,
-  hint: html`<ul>${pageTexts.rules(least, most).map((rule) => html`<li>${rule}</li>`)}</ul>`,
+  error: fieldErrors?.password,
+  hint: html`<ul>${pageTexts.rules(least, maxLength).map((rule) => html`<li>${rule}</li>`)}</ul>`,
 })}
-${renderField({ name: 'repeat', label: pageTexts.repeat, type: 'password', autocomplete: 'new-password', error: wrong?.repeat })}
+${renderField({ name: 'repeat', label: pageTexts.repeat, type: 'password', autocomplete: 'new-password', error: fieldErrors?.repeat })}
 ${renderButton(invited ? pageTexts.invitationSubmit : pageTexts.resetSubmit)}`,
 })}`,
   })
@@ -201,11 +209,11 @@ type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 /** Returns the errors of a new password and its repetition; undefined if this check finds none. */
 function checkNewPassword(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
   const pageTexts = texts.newPassword
-  const { least, most } = passwordLength
+  const { least, most: maxLength } = passwordLength
   const length = [...password].length
   if (length === 0) return { password: pageTexts.missing }
   if (length < least) return { password: pageTexts.tooShort(least) }
-  if (length > most) return { password: texts.tooLong(most) }
+  if (length > maxLength) return { password: texts.tooLong(maxLength) }
   if (repeat === '') return { repeat: pageTexts.repeatMissing }
   return password === repeat ? undefined : { repeat: pageTexts.unequal }
 }

@@ -7,7 +7,7 @@ export const de: PageTexts = {
   problem: 'Bitte prüfen Sie Ihre Eingaben',
   username: 'Benutzername',
   password: 'Passwort',
-  tooLong: (most) => `Geben Sie höchstens ${most} Zeichen ein.`,
+  tooLong: (maximum) => `Geben Sie höchstens ${maximum} Zeichen ein.`,
 
   signIn: {
     title: 'Anmelden',
@@ -106,8 +106,8 @@ export const de: PageTexts = {
     resetLead: (user) => html`Neues Passwort für ${user}. Danach werden Sie auf allen Geräten abgemeldet.`,
     label: 'Neues Passwort',
     repeat: 'Neues Passwort wiederholen',
-    rules: (least, most) => [
-      `${least} bis ${most} Zeichen.`,
+    rules: (least, maximum) => [
+      `${least} bis ${maximum} Zeichen.`,
       'Alle Zeichen sind erlaubt, auch Leerzeichen. Mehrere ungewöhnliche Wörter sind leicht zu merken und schwer zu erraten.',
       'Keines der häufig verwendeten Passwörter.',
       'Ohne Ihren Namen, Ihren Benutzernamen, Ihre E-Mail-Adresse und den Namen Ihrer Organisation.',

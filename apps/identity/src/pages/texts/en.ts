@@ -9,7 +9,7 @@ export const en = {
   problem: 'There is a problem',
   username: 'Username',
   password: 'Password',
-  tooLong: (most: number) => `Enter at most ${most} characters.`,
+  tooLong: (maximum: number) => `Enter at most ${maximum} characters.`,
 
   signIn: {
     title: 'Sign in',
@@ -105,8 +105,8 @@ export const en = {
     resetLead: (user: HtmlValue) => html`New password for ${user}. You will then be signed out on all devices.`,
     label: 'New password',
     repeat: 'Confirm new password',
-    rules: (least: number, most: number) => [
-      `${least} to ${most} characters.`,
+    rules: (least: number, maximum: number) => [
+      `${least} to ${maximum} characters.`,
       'All characters are allowed, including spaces. A few unusual words are easy to remember and hard to guess.',
       'No commonly used password.',
       'Not your name, your username, your e-mail address or the name of your organisation.',

@@ -7,7 +7,7 @@ export const fr: PageTexts = {
   problem: 'Il y a un problème',
   username: 'Nom d’utilisateur',
   password: 'Mot de passe',
-  tooLong: (most) => `Saisissez ${most} caractères au maximum.`,
+  tooLong: (maximum) => `Saisissez ${maximum} caractères au maximum.`,
 
   signIn: {
     title: 'Connexion',
@@ -106,8 +106,8 @@ export const fr: PageTexts = {
     resetLead: (user) => html`Nouveau mot de passe pour ${user}. Toutes vos sessions seront ensuite fermées.`,
     label: 'Nouveau mot de passe',
     repeat: 'Confirmez le nouveau mot de passe',
-    rules: (least, most) => [
-      `De ${least} à ${most} caractères.`,
+    rules: (least, maximum) => [
+      `De ${least} à ${maximum} caractères.`,
       'Tous les caractères sont acceptés, y compris les espaces : quelques mots inhabituels sont faciles à retenir et difficiles à deviner.',
       'Pas de mot de passe trop répandu.',
       'Sans votre nom, votre nom d’utilisateur, votre adresse e-mail ni le nom de votre organisation.',

@@ -111,16 +111,23 @@ export async function endSessionOfToken(
 
 /** Returns why a token was not exchanged, and ends its session if it looks stolen. Undefined if the token was deleted. */
 export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
-  const { rows } = await sql<{ uid: string; user: string; client: string; over: boolean; isPastGrace: boolean | null }>`
-    select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
-      t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as late
+  const { rows } = await sql<{
+    uid: string
+    user: string
+    client: string
+    hasEnded: boolean
+    isPastGrace: boolean | null
+  }>`
+    select s.uid, u.uid as user, s.client, s.ended_at is not null as "hasEnded",
+      t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as "isPastGrace"
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
     where t.token_hash = ${hashSecret(token)} for update of s`.execute(trx)
   const [tokenRow] = rows
   if (!tokenRow) return undefined
-  const { uid, user, client, over, isPastGrace } = tokenRow
+  const { uid, user, client, hasEnded, isPastGrace } = tokenRow
   // The token is unused, so its session ended, its user was deactivated or its client was disabled.
-  const outcome = over || isPastGrace === null ? 'ended' : isPastGrace ? 'reused' : 'retried'
+  let outcome: RefreshRefusal['outcome'] = isPastGrace ? 'reused' : 'retried'
+  if (hasEnded || isPastGrace === null) outcome = 'ended'
   if (outcome === 'reused') await endSession(trx, uid, 'REUSED')
   return { outcome, session: uid, actor: { user, client } }
 }

@@ -66,7 +66,7 @@ export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
 
 async function listKeys(trx: Kysely<DB>) {
   const keys = await listStoredKeys(trx)
-  const inState = (wanted: StoredKey['state']) => keys.find(({ state }) => state === wanted)
+  const inState = (wantedState: StoredKey['state']) => keys.find(({ state }) => state === wantedState)
   return { current: inState('CURRENT'), next: inState('NEXT') }
 }
 

@@ -42,22 +42,22 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   return definePipelineOperation(signature, async (operationInput) => {
     const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
     const sent = input.body[list]!
-    const at = (index: number) => `/${list}/${index}`
+    const pointerOf = (index: number) => `/${list}/${index}`
     const violations = createViolationList()
-    const collect: CollectViolations = (index, callback) => violations.collect(at(index), callback)
+    const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
     const bodies = kind.complete
       ? await kind.complete(sent, input, collect)
       : (sent as unknown as (Body & { name: string })[])
     violations.throwIfAny()
     for (const [index, repeated] of findRepeatedNames(bodies))
-      violations.add(`${at(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
+      violations.add(`${pointerOf(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
     for (const [index, body] of bodies.entries()) {
-      await violations.collect(at(index), async () => kind.writing.check(body, input))
+      await violations.collect(pointerOf(index), async () => kind.writing.check(body, input))
       if (violations.isFull) break
     }
     violations.throwIfAny()
     return input.write(async (trx) => {
-      const saved = await saveByName(trx, kind, bodies, input, { at, violations })
+      const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations })
       for (const one of saved) auditSaved(one, input.request)
       return {
         [list]: saved.map((one) => ({
@@ -76,11 +76,11 @@ export async function saveList<Row extends NamedRow, Body extends { name: string
   kind: NamedKind<Row, Body>,
   { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
 ): Promise<Row[]> {
-  const at = (index: number) => `/${index}`
+  const pointerOf = (index: number) => `/${index}`
   for (const [index, body] of bodies.entries())
-    await firstViolation.collect(at(index), async () => kind.writing.check(body, input))
+    await firstViolation.collect(pointerOf(index), async () => kind.writing.check(body, input))
   return input.write(async (trx) => {
-    const saved = await saveByName(trx, kind, bodies, input, { at, violations: firstViolation })
+    const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations: firstViolation })
     for (const one of saved) auditSaved(one, input.request)
     return saved.map(({ after }) => after)
   })
@@ -88,7 +88,7 @@ export async function saveList<Row extends NamedRow, Body extends { name: string
 
 export interface SaveOptions {
   /** Returns the JSON pointer of an object. */
-  at(index: number): string
+  pointerOf(index: number): string
   violations: ViolationList
   /** Returns the former name of an object that the save renames. */
   formerName?(index: number): string | undefined
@@ -134,18 +134,18 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
     // The caller may not write the missing ones.
     if (locked.size < stored.length) throw new CannotSaveTogether()
     const writing = kind.cached?.(trx, input) ?? kind.writing
-    const fresh: { index: number; columns: object }[] = []
+    const newItems: { index: number; columns: object }[] = []
     for (const [index, body] of bodies.entries()) {
       const before = locked.get(uids[index] ?? '')
       if (before) saved[index] = await saveRow(trx, { records, writing }, body, before, input)
-      else fresh.push({ index, columns: await writing.columns(trx, body, undefined, input) })
+      else newItems.push({ index, columns: await writing.columns(trx, body, undefined, input) })
     }
     const rows = await records.insertAll(
       trx,
       caller,
-      fresh.map(({ columns }) => columns),
+      newItems.map(({ columns }) => columns),
     )
-    for (const [place, { index }] of fresh.entries()) {
+    for (const [place, { index }] of newItems.entries()) {
       const after = rows[place]!
       saved[index] = { after, parts: (await writing.writeParts?.(trx, after, bodies[index]!, undefined, input)) ?? {} }
     }
@@ -165,12 +165,12 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
   kind: NamedKind<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
-  { at, violations, formerName }: SaveOptions,
+  { pointerOf, violations, formerName }: SaveOptions,
 ): Promise<SavedRow<Row>[]> {
   const saved: SavedRow<Row>[] = []
   for (const [index, body] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
-    const isValid = await violations.collect(at(index), async () => {
+    const isValid = await violations.collect(pointerOf(index), async () => {
       const uidOf = await findUidsByName(trx, kind, [body], input, () => formerName?.(index))
       const uid = uidOf(0)
       const before = uid === undefined ? undefined : await lockNamed(trx, kind, uid, input)
@@ -227,9 +227,9 @@ async function lockNamed<Row extends NamedRow>(
 
 /** Yields the index of each object whose name another object before it has. */
 export function* findRepeatedNames(bodies: readonly { name: string }[]): Generator<[index: number, name: string]> {
-  const seen = new Set<string>()
+  const names = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
-    if (seen.has(name)) yield [index, name]
-    seen.add(name)
+    if (names.has(name)) yield [index, name]
+    names.add(name)
   }
 }

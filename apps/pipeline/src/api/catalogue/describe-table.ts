@@ -115,7 +115,8 @@ async function readEditableTable(
 /** Returns the names of main tables to which a table can belong: `a__b__c` belongs to the pipeline of `a__b` or `a`. */
 function possibleOwners(name: string): string[] {
   const names = [name]
-  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) names.push(name.slice(0, at))
+  for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
+    names.push(name.slice(0, separator))
   return names
 }
 

@@ -63,9 +63,9 @@ const tableKey = ({ schema, name }: TablePlace) => JSON.stringify([schema, name]
 
 /** Finds the pipeline of an additional table, which is named like the pipeline's main table with `__` and a suffix. */
 function findMainTableOwner({ schema, name }: TablePlace, owners: ReadonlyMap<string, TableOwner>) {
-  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
-    const owner = owners.get(tableKey({ schema, name: name.slice(0, at) }))
-    if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }
+  for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1)) {
+    const owner = owners.get(tableKey({ schema, name: name.slice(0, separator) }))
+    if (owner) return { ...owner, name: `${owner.name}: ${name.slice(separator + 2)}` }
   }
   return undefined
 }

@@ -123,12 +123,12 @@ async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): P
 }
 
 async function undefinedIfSlow<T>(callback: Promise<T>): Promise<T | undefined> {
-  const over = new AbortController()
-  const timeout = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
+  const finished = new AbortController()
+  const timeout = sleep(tableTimeoutMs, undefined, { signal: finished.signal }).catch(() => undefined)
   try {
     return await Promise.race([callback, timeout])
   } finally {
-    over.abort()
+    finished.abort()
   }
 }
 

@@ -154,8 +154,8 @@ const maxTables = 1_000
 /** Presents the tables that a run loaded. Leaves out tables that the pipeline no longer loads into. */
 function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: tableName, name: title } = row
-  const older = [{ schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
-  return ((run.tables as unknown as PublishedTableSize[] | null) ?? older)
+  const legacyTables = [{ schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
+  return ((run.tables as unknown as PublishedTableSize[] | null) ?? legacyTables)
     .filter((table) => table.schema === schema && (table.name === tableName || table.name.startsWith(`${tableName}__`)))
     .slice(0, maxTables)
     .map(({ name, rows, size }) => ({

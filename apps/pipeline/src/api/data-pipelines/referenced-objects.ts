@@ -115,10 +115,10 @@ export async function resolveTypes(
 const hasType = (sent: SentDataPipelineBody): sent is DataPipelineBody => (sent.type ?? undefined) !== undefined
 
 function inferType(sent: SentDataPipelineBody): string {
-  const [type, ...others] = pipelineTypesOf(sent)
+  const [type, ...otherTypes] = pipelineTypesOf(sent)
   if (type === undefined)
     throw problems.malformed([{ pointer: '/type', detail: 'is required, because the fields match no pipeline type' }])
-  if (others.length > 0)
-    throw problems.refused('/type', `The fields match several types. Set one: ${[type, ...others].join(', ')}.`)
+  if (otherTypes.length > 0)
+    throw problems.refused('/type', `The fields match several types. Set one: ${[type, ...otherTypes].join(', ')}.`)
   return type
 }

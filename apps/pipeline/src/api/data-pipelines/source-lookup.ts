@@ -134,9 +134,9 @@ async function listChoices(
     ),
   )
   if (!options) throw problems.notFound('look-up')
-  const wanted = body.query?.trim().toLowerCase() ?? ''
+  const searchText = body.query?.trim().toLowerCase() ?? ''
   return options
-    .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(wanted)))
+    .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(searchText)))
     .slice(0, maxResults)
     .map(({ id, code, name }) => ({
       id: id.slice(0, maxKeyLength),

@@ -153,8 +153,8 @@ async function targetColumns(
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
   const table = tableName ?? current?.table_name ?? toUniqueIdentifiers([body.name])[0]!
-  const wrong = identifierProblem(table)
-  if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
+  const nameProblem = identifierProblem(table)
+  if (nameProblem) throw problems.refused('/dataWarehouseTarget/tableName', nameProblem)
 
   const currentSchema = current && (await lookups.schema(current.schema_id))
   // The caller must be allowed to write to a new schema, but can always keep the current one.

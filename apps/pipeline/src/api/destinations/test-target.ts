@@ -69,7 +69,7 @@ async function lookUpTarget(input: TargetContext, kind: string, sentTarget: Targ
   }
   try {
     const choices = await whileConnected(slotOptions(input, onTimeout), (signal) =>
-      input.destinations.lookup(kind, target, { query: query.trim(), most: maxLookupResults }, signal),
+      input.destinations.lookup(kind, target, { query: query.trim(), limit: maxLookupResults }, signal),
     )
     if (!choices) throw problems.notFound('look-up')
     return choices

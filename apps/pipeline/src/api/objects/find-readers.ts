@@ -141,10 +141,10 @@ export const toNamedReader = ({ kind, name, isShown }: ObjectReader): NamedReade
  */
 export function describeReaders(readers: readonly NamedReader[]): string | undefined {
   const groupTexts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, ofKind]) => {
-    const shown = ofKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
-    if (shown.length === 0) return `${nouns} that are not shared with you`
-    const shownNames = shown.slice(0, maxNamedReaders).join(', ')
-    return `the ${nouns} ${shownNames}${ofKind.length > maxNamedReaders || ofKind.length > shown.length ? ' and others' : ''}`
+    const shownReaders = ofKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
+    if (shownReaders.length === 0) return `${nouns} that are not shared with you`
+    const shownNames = shownReaders.slice(0, maxNamedReaders).join(', ')
+    return `the ${nouns} ${shownNames}${ofKind.length > maxNamedReaders || ofKind.length > shownReaders.length ? ' and others' : ''}`
   })
   return groupTexts.length === 0 ? undefined : groupTexts.join(' and ')
 }

@@ -47,15 +47,15 @@ export async function readLineage(
   external: readonly string[] = [],
 ): Promise<Lineage> {
   const readers = await findReaders(db, caller, object)
-  const shown = readers.filter(({ isShown }) => isShown)
+  const shownReaders = readers.filter(({ isShown }) => isShown)
   const readBy = [
-    ...shown.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
+    ...shownReaders.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
     ...external.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
   ]
   return {
     reads: reads.slice(0, maxReaders),
     readBy: readBy.slice(0, maxReaders),
-    hiddenReaders: readers.length - shown.length,
+    hiddenReaders: readers.length - shownReaders.length,
   }
 }
 
@@ -188,6 +188,7 @@ function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwne
 /** Returns the name, and the names of main tables of which it can be an additional table: `cases__visits` and `cases`. */
 function possibleTables(name: string): string[] {
   const tables = [name]
-  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) tables.push(name.slice(0, at))
+  for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
+    tables.push(name.slice(0, separator))
   return tables
 }

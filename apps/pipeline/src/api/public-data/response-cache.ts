@@ -13,14 +13,14 @@ interface CacheLimits {
   /** Milliseconds for which a response is cached. With 0, only requests that arrive during the fetch share it. */
   lifetime: number
   /** The number of cached responses. They must be small, because anonymous users can request any number of them. */
-  most: number
+  maxEntries: number
 }
 
 /**
  * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
  * rights first. With connections, the fetch is aborted once all of them are closed.
  */
-export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => number = Date.now) {
+export function responseCache<T>({ lifetime, maxEntries }: CacheLimits, now: () => number = Date.now) {
   const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
@@ -42,7 +42,7 @@ export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => num
       if (cache.get(key) === entry) cache.delete(key)
     }
     answer.then(lifetime > 0 ? undefined : forget, forget)
-    if (cache.size > most) cache.delete(cache.keys().next().value!)
+    if (cache.size > maxEntries) cache.delete(cache.keys().next().value!)
     return answer
   }
 }

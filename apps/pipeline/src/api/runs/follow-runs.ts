@@ -76,8 +76,8 @@ async function* readEvents(
   filter: RunFilter,
   ids: readonly number[],
 ): AsyncGenerator<ServerSentEvent, void, void> {
-  for (let at = 0; at < ids.length; at += runsPerQuery) {
-    const runs = await readRunsOfObjects(db, filter, ids.slice(at, at + runsPerQuery))
+  for (let lastRead = 0; lastRead < ids.length; lastRead += runsPerQuery) {
+    const runs = await readRunsOfObjects(db, filter, ids.slice(lastRead, lastRead + runsPerQuery))
     const usernames = await lookUpUsernames(
       runs.map((run) => run.created_by),
       identity,

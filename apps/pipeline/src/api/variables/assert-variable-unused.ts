@@ -72,16 +72,16 @@ async function findChecksUsing(
 const shownTo = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>
   sql<boolean>`${hasRole(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
-/** Returns at most `most` objects, oldest first. */
+/** Returns at most `limit` objects, oldest first. */
 async function findPipelinesUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
   keyRing: KeyRing,
   caller: Caller,
-  most: number,
+  limit: number,
 ): Promise<VariableUse[]> {
   const uses: VariableUse[] = []
-  for (let last = 0; uses.length < most; ) {
+  for (let last = 0; uses.length < limit; ) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
       .innerJoin('schemas as s', 's.id', 'r.schema_id')
@@ -99,7 +99,7 @@ async function findPipelinesUsing(
     if (rows.length < definitionsPerBatch) break
     last = rows.at(-1)!.id
   }
-  return uses.slice(0, most)
+  return uses.slice(0, limit)
 }
 
 interface PipelineRow {
@@ -124,13 +124,13 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
   return namesVariables(...searched) && variablesInSettings(...searched).has(name)
 }
 
-/** Returns at most `most` objects, oldest first. */
+/** Returns at most `limit` objects, oldest first. */
 async function findDestinationsUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
   keyRing: KeyRing,
   caller: Caller,
-  most: number,
+  limit: number,
 ): Promise<VariableUse[]> {
   const rows = await trx
     .selectFrom('destinations as r')
@@ -142,7 +142,7 @@ async function findDestinationsUsing(
   const destinations = rows.filter((row) =>
     variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))).has(name),
   )
-  return destinations.slice(0, Math.max(0, most))
+  return destinations.slice(0, Math.max(0, limit))
 }
 
 /** Returns no secrets if their key is missing, because a run cannot use them either. */

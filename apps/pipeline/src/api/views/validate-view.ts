@@ -22,8 +22,8 @@ export async function viewColumns(
   { caller }: RequestContext,
 ): Promise<{ columns: ViewColumns; schema: string }> {
   const { name, field } = chooseViewName(body, current?.view_name)
-  const wrong = identifierProblem(name)
-  if (wrong) throw problems.refused(`/${field}`, wrong)
+  const nameProblem = identifierProblem(name)
+  if (nameProblem) throw problems.refused(`/${field}`, nameProblem)
   const schema = await readTargetSchema(trx, body, current, caller)
   await assertRelationNameFree(trx, schema.id, name, current)
   await assertNameFree(trx, caller.client, body.name, current)

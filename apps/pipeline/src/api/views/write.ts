@@ -304,8 +304,8 @@ type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, u
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
   // The warehouse is read before the transaction, because a transaction must not wait for a warehouse.
-  const seen = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
-  const handmadeViews = await listHandmadeViews(input, seen, await findViewPlace(db, seen))
+  const currentRow = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
+  const handmadeViews = await listHandmadeViews(input, currentRow, await findViewPlace(db, currentRow))
   const row = await write(async (trx) => {
     const locked = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     const place = await findViewPlace(trx, locked)

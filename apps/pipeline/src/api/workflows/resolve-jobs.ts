@@ -64,7 +64,7 @@ export async function resolveJobs(
   const objects = new Map<string | number, (typeof rows)[number]>(
     rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
   )
-  const seen = await findVisibleObjects(trx, caller, rows)
+  const visibleById = await findVisibleObjects(trx, caller, rows)
   const currentObjects = new Set(current.map(({ object }) => object.id))
 
   const violations: FieldViolation[] = []
@@ -96,20 +96,21 @@ export async function resolveJobs(
     object: (typeof rows)[number] | undefined,
   ): FieldViolation | undefined {
     const noun = jobType ? jobKindOf(jobType).noun : 'object'
-    const at = `${pointer}/object/uid`
-    if (uid === undefined) return { pointer: at, detail: `The job has no ${noun} to run. Set object.uid.` }
-    const isKept = object && (currentObjects.has(object.id) || seen.has(object.id))
-    if (!isKept) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
+    const objectPointer = `${pointer}/object/uid`
+    if (uid === undefined) return { pointer: objectPointer, detail: `The job has no ${noun} to run. Set object.uid.` }
+    const isKept = object && (currentObjects.has(object.id) || visibleById.has(object.id))
+    if (!isKept) return { pointer: objectPointer, detail: `No ${noun} that you may run has the id ${uid}.` }
     const { kind, name } = object
-    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow, which a workflow cannot run.` }
+    if (kind === 'WORKFLOW')
+      return { pointer: objectPointer, detail: `"${name}" is a workflow, which a workflow cannot run.` }
     if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
         detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
       }
-    if (!currentObjects.has(object.id) && !seen.get(object.id)!.usable)
+    if (!currentObjects.has(object.id) && !visibleById.get(object.id)!.usable)
       return {
-        pointer: at,
+        pointer: objectPointer,
         detail: `You can view the ${noun} "${name}" but not run it, so your workflow cannot run it. Ask its owner or an administrator for access to edit it.`,
       }
     return undefined

@@ -46,16 +46,16 @@ export interface Choice {
   name: string
 }
 
-/** Returns the first `most` options by name whose name contains `query`. Undefined for an unknown kind. */
+/** Returns the first `limit` options by name whose name contains `query`. Undefined for an unknown kind. */
 export async function searchOptions(
   dhis2: Dhis2Api,
   kind: string,
-  { query, most }: { query: string; most: number },
+  { query, limit }: { query: string; limit: number },
   signal: AbortSignal,
 ): Promise<Choice[] | undefined> {
   const plural = findObjectPath(kind)
   if (!plural) return undefined
-  return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, most), signal), plural) ?? []).slice(0, most)
+  return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, limit), signal), plural) ?? []).slice(0, limit)
 }
 
 /** From this release of DHIS2 on, all values of a request must belong to one data set. */

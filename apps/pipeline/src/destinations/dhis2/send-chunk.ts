@@ -36,13 +36,13 @@ export interface DataSet {
 export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, onSent } = sending
   // The chunk can have more values than one request may have, because the limit may have decreased since.
-  for (let at = 0; at < items.length; ) {
-    const chunk = items.slice(at, at + limits.values)
+  for (let position = 0; position < items.length; ) {
+    const chunk = items.slice(position, position + limits.values)
     const body = createBody(chunk, dataSet)
     try {
       const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
       onSent(chunk, summary, Buffer.byteLength(body))
-      at += chunk.length
+      position += chunk.length
     } catch (error) {
       if (!(error instanceof RequestTooLarge)) throw error
       limits.values = Math.max(minValues, Math.ceil(chunk.length / 2))

@@ -15,7 +15,7 @@ interface NoSuccessOptions {
   db: Kysely<DB>
   identity: Pick<IdentityLookups, 'clients'>
   /** Milliseconds between two checks. */
-  every?: number
+  intervalMs?: number
 }
 
 const msPerHour = 3_600_000
@@ -37,7 +37,7 @@ interface OverdueRunnable extends Selectable<Runnables> {
  * success. Excludes objects with no run due for an hour, objects with an unfinished run of the last hour, and pipelines that have already
  * loaded their uploaded file.
  */
-export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptions): MaintenanceJob {
+export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
   return {
     name: 'schedules without success',

@@ -20,7 +20,7 @@ interface MaintenanceOptions {
   logger: Logger
   metrics: WorkerMetrics
   /** Milliseconds between two rounds, with a jitter of 20 %. */
-  every?: number
+  intervalMs?: number
   /** The key of the advisory lock that these jobs hold while they run. */
   lockKey?: number
 }
@@ -38,7 +38,7 @@ export function startMaintenance({
   jobs,
   logger,
   metrics,
-  every = 60_000,
+  intervalMs: every = 60_000,
   lockKey = maintenanceLock,
 }: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()

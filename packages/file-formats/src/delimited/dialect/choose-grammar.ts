@@ -117,16 +117,16 @@ type GivenGrammar = Partial<DelimitedGrammar>
  * backslashes only if one precedes a quote or a delimiter.
  */
 function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): DelimitedGrammar[] {
-  const seen = countBytes(sample)
-  const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
+  const counts = countBytes(sample)
+  const present = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
   // A delimiter that does not occur means a file of one column.
-  const absent = guessedDelimiters.filter((delimiter) => (seen.bytes[delimiter] ?? 0) === 0).slice(0, 1)
+  const absent = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
   const delimiters = declared.delimiter === undefined ? [...present, ...absent] : [declared.delimiter]
   const comment = declared.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    candidateQuotes(seen, delimiter, declared).flatMap((quote) =>
-      candidateEscapes(seen, delimiter, quote, declared).flatMap((escape) =>
-        candidatePaddings(seen, delimiter, declared).map((padded) => ({
+    candidateQuotes(counts, delimiter, declared).flatMap((quote) =>
+      candidateEscapes(counts, delimiter, quote, declared).flatMap((escape) =>
+        candidatePaddings(counts, delimiter, declared).map((padded) => ({
           delimiter,
           quote,
           escape,
@@ -151,7 +151,7 @@ interface ByteCounts {
 
 /** Returns how often each byte occurs in a sample, and how often next to quotes, spaces and backslashes. */
 function countBytes(sample: Uint8Array): ByteCounts {
-  const seen: ByteCounts = {
+  const counts: ByteCounts = {
     bytes: new Uint32Array(256),
     doubleQuoteAfter: new Uint32Array(256),
     singleQuoteAfter: new Uint32Array(256),
@@ -160,39 +160,39 @@ function countBytes(sample: Uint8Array): ByteCounts {
   }
   let before = LF
   let solid = LF
-  for (let at = 0; at < sample.length; at++) {
-    const byte = sample[at]!
-    seen.bytes[byte]!++
-    if (byte === DOUBLE) seen.doubleQuoteAfter[solid]!++
-    else if (byte === SINGLE) seen.singleQuoteAfter[solid]!++
-    else if (byte === SPACE) seen.padded[before]!++
-    if (before === BACKSLASH) seen.backslashed[byte]!++
+  for (let position = 0; position < sample.length; position++) {
+    const byte = sample[position]!
+    counts.bytes[byte]!++
+    if (byte === DOUBLE) counts.doubleQuoteAfter[solid]!++
+    else if (byte === SINGLE) counts.singleQuoteAfter[solid]!++
+    else if (byte === SPACE) counts.padded[before]!++
+    if (before === BACKSLASH) counts.backslashed[byte]!++
     before = byte
     if (byte !== SPACE) solid = byte
   }
-  return seen
+  return counts
 }
 
-function candidateQuotes(seen: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
+function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
   if (quote !== undefined) return [quote]
   const opening = (quotes: Uint32Array) => quotes[delimiter]! + quotes[LF]! + quotes[CR]!
   const candidates = [DOUBLE]
-  if (opening(seen.singleQuoteAfter) > 0) candidates.push(SINGLE)
-  if (opening(seen.doubleQuoteAfter) > 0) candidates.push(-1)
+  if (opening(counts.singleQuoteAfter) > 0) candidates.push(SINGLE)
+  if (opening(counts.doubleQuoteAfter) > 0) candidates.push(-1)
   return candidates
 }
 
-function candidateEscapes(seen: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
+function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
   if (escape !== undefined) return [escape]
-  const { backslashed } = seen
+  const { backslashed } = counts
   const escaped = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
   return escaped > 0 ? [-1, BACKSLASH] : [-1]
 }
 
-function candidatePaddings(seen: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
+function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
   if (delimiter === SPACE) return [false]
   if (padded !== undefined) return [padded]
-  return seen.padded[delimiter]! > 0 ? [false, true] : [false]
+  return counts.padded[delimiter]! > 0 ? [false, true] : [false]
 }
 
 interface GrammarScore {

@@ -224,8 +224,8 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
     throw new SourceProblem('NO_READABLE_ROW', text)
   }
-  const refuse = (reason: string, where = line) => {
-    const text = `The header of ${file.name} in line ${where} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
+  const refuse = (reason: string, location = line) => {
+    const text = `The header of ${file.name} in line ${location} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
     return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {

@@ -75,12 +75,12 @@ function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] 
   let lf = 0
   let crlf = 0
   let cr = 0
-  for (let at = 0; at < sample.length; at++) {
-    if (sample[at] === 10) lf++
-    else if (sample[at] === 13) {
-      if (sample[at + 1] === 10) {
+  for (let position = 0; position < sample.length; position++) {
+    if (sample[position] === 10) lf++
+    else if (sample[position] === 13) {
+      if (sample[position + 1] === 10) {
         crlf++
-        at++
+        position++
       } else cr++
     }
   }

@@ -136,11 +136,11 @@ function readLine(tail: Uint8Array, from: number, end: number, grammar: Delimite
 
 /** Returns the start of the last line that ends before `end`. */
 function startOfLine(tail: Uint8Array, end: number): number {
-  let at = end
-  if (tail[at - 1] === 10) at--
-  if (at > 0 && tail[at - 1] === 13) at--
-  while (at > 0 && tail[at - 1] !== 10 && tail[at - 1] !== 13) at--
-  return at
+  let position = end
+  if (tail[position - 1] === 10) position--
+  if (position > 0 && tail[position - 1] === 13) position--
+  while (position > 0 && tail[position - 1] !== 10 && tail[position - 1] !== 13) position--
+  return position
 }
 
 /** Returns the kind of nearly all cells, if it is a number or a time. */
@@ -158,18 +158,18 @@ export function lastLines(
   lines: number,
   rowsFrom: number,
 ): DetectedFooter {
-  let at = tail.length
-  for (let line = 0; line < lines && at > 0; line++) at = startOfLine(tail, at)
-  return { from: lines === 0 ? size : Math.max(tailFrom + at, rowsFrom), lines, text: '' }
+  let position = tail.length
+  for (let line = 0; line < lines && position > 0; line++) position = startOfLine(tail, position)
+  return { from: lines === 0 ? size : Math.max(tailFrom + position, rowsFrom), lines, text: '' }
 }
 
 /** Returns the position after the first lines. */
 export function skipLines(head: Uint8Array, lines: number): number {
-  let at = 0
+  let position = 0
   for (let line = 0; line < lines; line++) {
-    const after = afterLineEnd(head, at, head.length, true)
+    const after = afterLineEnd(head, position, head.length, true)
     if (after < 0) return head.length
-    at = after
+    position = after
   }
-  return at
+  return position
 }

@@ -106,7 +106,7 @@ export function joinLabels(lines: readonly (readonly string[])[]): string[] {
   const spread = lines.map((line, level) => (level < lines.length - 1 ? spreadRight(line, width) : line))
   return Array.from({ length: width }, (_, index) => {
     const parts = spread.map((line) => (line[index] ?? '').trim()).filter((part) => part !== '')
-    return parts.filter((part, at) => parts.indexOf(part) === at).join(' ')
+    return parts.filter((part, position) => parts.indexOf(part) === position).join(' ')
   })
 }
 

@@ -23,16 +23,16 @@ export const exactNumberSettings = {
 /** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function takeRows(
   response: Readable,
-  most: { rows: number; bytes: number },
+  limits: { rows: number; bytes: number },
   columns?: readonly WarehouseColumn[],
 ): Promise<QueryRows & { more: boolean }> {
   await using result = await openResult(response, columns)
   const rowsRead: QueryRows & { more: boolean } = { columns: result.columns, rows: [], truncated: false, more: false }
   let bytes = 0
   for await (const line of result.lines) {
-    if (rowsRead.rows.length === most.rows) return { ...rowsRead, more: true }
+    if (rowsRead.rows.length === limits.rows) return { ...rowsRead, more: true }
     bytes += line.length
-    if (bytes > most.bytes) return { ...rowsRead, truncated: true, more: true }
+    if (bytes > limits.bytes) return { ...rowsRead, truncated: true, more: true }
     rowsRead.rows.push(result.parseRow(line))
   }
   return rowsRead

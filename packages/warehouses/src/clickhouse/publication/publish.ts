@@ -235,7 +235,10 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
   const before = await findLedgerEntry(access, currentShape?.mark?.load)
   load.fedBefore = fedColumns(feedOf(currentShape, before))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
-  const { table: plan, feed } = planTableAfterLoad(currentShape, before, loaded, { ...staging, brought: load.brought })
+  const { table: plan, feed } = planTableAfterLoad(currentShape, before, loaded, {
+    ...staging,
+    suppliedColumns: load.brought,
+  })
   // `completeStaging` added the missing columns, so another run has changed the table since then.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
   const rowsFell =

@@ -84,11 +84,11 @@ async function findOldRows(
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
   const readsByView = await listViewReads(access)
   for (const view of reads) {
-    const seen = new Set<string>()
+    const visited = new Set<string>()
     const reaches = ({ schema, name }: TablePlace): boolean => {
       const key = JSON.stringify([schema, name])
-      if (seen.has(key)) return false
-      seen.add(key)
+      if (visited.has(key)) return false
+      visited.add(key)
       return (readsByView.get(key) ?? []).some((place) => isOld(place) || reaches(place))
     }
     if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }

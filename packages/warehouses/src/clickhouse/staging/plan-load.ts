@@ -25,11 +25,11 @@ export function planTableAfterLoad(
   currentShape: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
   loaded: LoadedFeed & { reading?: unknown },
-  staging?: { columns: readonly StagingColumn[]; brought: readonly string[] | undefined },
+  staging?: { columns: readonly StagingColumn[]; suppliedColumns: readonly string[] | undefined },
 ): LoadPlan {
   const last = feedOf(currentShape, entry)
   const plan = planLoad(typeRules, last, loaded)
-  const staged = staging?.columns.filter(({ name }) => staging.brought?.includes(name) ?? true)
+  const staged = staging?.columns.filter(({ name }) => staging.suppliedColumns?.includes(name) ?? true)
   const coming = (staged ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
   const table = planTable(typeRules, currentShape?.columns.map(emptyColumn), coming, plan, { merging })

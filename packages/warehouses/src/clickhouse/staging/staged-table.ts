@@ -57,7 +57,7 @@ export class ClickHouseStagedTable implements StagedTable {
   /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** Facts about the values of each column, set after all rows are written. */
-  heldColumns: ColumnFacts[] | undefined
+  held: ColumnFacts[] | undefined
   /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
@@ -94,16 +94,19 @@ export class ClickHouseStagedTable implements StagedTable {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
-    const fed = this.target.columns.map(({ name }) => byName.get(name)!)
-    const stored = fed.map(({ dataType, type }) => ({ dataType: tupleType(dataType, type), ...decimalSize(type) }))
-    const columns = fed.map(({ label, type, primaryKey }, index) => ({
+    const orderedColumns = this.target.columns.map(({ name }) => byName.get(name)!)
+    const stored = orderedColumns.map(({ dataType, type }) => ({
+      dataType: tupleType(dataType, type),
+      ...decimalSize(type),
+    }))
+    const columns = orderedColumns.map(({ label, type, primaryKey }, index) => ({
       label,
       sqlType: type,
       nullable: !primaryKey,
       stored: stored[index]!,
     }))
     const counted: StreamCounts = { rows: 0, bytes: 0 }
-    const names = fed.map(({ name }) => quoteIdentifier(name)).join(', ')
+    const names = orderedColumns.map(({ name }) => quoteIdentifier(name)).join(', ')
     let failure: unknown
     /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
     async function* body() {
@@ -136,7 +139,7 @@ export class ClickHouseStagedTable implements StagedTable {
     await this.#dropIgnored()
     const fedNames = new Set(this.fed)
     this.profile = content.profile?.().filter(({ column }) => fedNames.has(column))
-    this.heldColumns = content.facts?.() ?? []
+    this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = counted
     return { rows, bytes: counted.bytes }
@@ -215,8 +218,8 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
         `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
     load.fedBefore = fedColumns(feedOf(existing, entry))
-    const fed = new Set(load.fed)
-    const columns = [...load.columns.filter(({ name }) => fed.has(name)), ...load.ignored]
+    const suppliedColumns = new Set(load.fed)
+    const columns = [...load.columns.filter(({ name }) => suppliedColumns.has(name)), ...load.ignored]
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
       access.service,
@@ -277,7 +280,7 @@ export async function completeStaging(
     currentShape,
     entry,
     { ...loadedOf(load), merging },
-    { ...staging, brought: load.brought },
+    { ...staging, suppliedColumns: load.brought },
   )
   const changes = [
     ...plan.restaged.map((column) => `modify column ${columnText(column)}`),
@@ -294,12 +297,12 @@ export async function completeStaging(
 
 export const loadedOf = ({
   target,
-  heldColumns,
+  held,
   reading,
   written,
 }: ClickHouseStagedTable): LoadedFeed & { reading?: unknown } => ({
   target,
-  heldColumns,
+  held,
   reading,
   sourceRows: written?.rows,
 })

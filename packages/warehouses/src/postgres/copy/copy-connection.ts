@@ -80,15 +80,15 @@ export class CopyConnection implements Disposable {
   }
 }
 
-/** Opens up to `wanted` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
+/** Opens up to `count` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
 export async function openCopyConnections(
   pool: Pool,
   statement: CopyStatement,
-  wanted: number,
+  count: number,
   signal: AbortSignal,
 ): Promise<CopyConnection[]> {
   const open = () => CopyConnection.open(pool, statement, signal)
-  const results = await Promise.allSettled(Array.from({ length: wanted }, open))
+  const results = await Promise.allSettled(Array.from({ length: count }, open))
   const connections = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   // Tries once more with a single connection: the server counts all pending connections before it checks the limit, so two may
   // exclude each other from the last free slot.

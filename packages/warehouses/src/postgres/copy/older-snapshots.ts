@@ -40,12 +40,12 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
  */
 export async function waitForOlderSnapshots(
   pool: Pool,
-  older: readonly OlderSnapshots[],
+  olderSnapshots: readonly OlderSnapshots[],
   { waitMs, onWait }: { waitMs: number; onWait?: ((reason: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
-  const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
-  const transactions = older.flatMap((one) => one.transactions)
+  const horizon = olderSnapshots.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
+  const transactions = olderSnapshots.flatMap((one) => one.transactions)
   const startedAt = performance.now()
   let isNotified = false
   while (transactions.length > 0) {

@@ -160,13 +160,13 @@ export async function makeRoom(pool: Pool, retention: RetentionPolicy, mostBytes
 async function dropEach(
   pool: Pool,
   retention: RetentionPolicy,
-  where: string,
+  condition: string,
   values: unknown[],
   until?: (client: ClientBase) => Promise<boolean>,
 ): Promise<number> {
   const runs = await withClient(pool, undefined, async (client) => {
     const { rows } = await client.query<{ run: string }>(
-      `select run from sluice.kept_table where ${where} group by run order by min(kept_at)`,
+      `select run from sluice.kept_table where ${condition} group by run order by min(kept_at)`,
       values,
     )
     return rows.map(({ run }) => run)

@@ -119,24 +119,24 @@ export async function mergeInPlace(
   const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
   const otherColumns = columns.filter((column) => !keys.includes(column))
-  const same = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
+  const keysMatch = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
   const columnsOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
   const known = records && (await readColumnNames(client, partition)).has(records.column)
   const removed = known
     ? await client.query(
-        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${same})`,
+        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${keysMatch})`,
       )
     : undefined
   if (otherColumns.length > 0)
     await client.query(
       `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
-       where ${same} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
+       where ${keysMatch} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
     )
   const { rowCount } = await client.query(
     `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
-     where not exists (select from ${into} as live where ${same})`,
+     where not exists (select from ${into} as live where ${keysMatch})`,
   )
   return rowCount! - (removed?.rowCount ?? 0)
 }
@@ -177,14 +177,14 @@ async function copyRowsToStaging(
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
   const lacking = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (lacking.length > 0) throw keyWithoutValues(load, lacking)
-  const same = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
+  const keysMatch = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${here}`)
   if (keptExpressions.length > 0)
     await client.query(
       `update ${here} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
-       from ${old} as old where ${same}`,
+       from ${old} as old where ${keysMatch}`,
     )
   const names = currentShape.columns.map(({ name }) => name)
   const records = stagedRecords(load.records, load.target.partOf)
@@ -192,7 +192,7 @@ async function copyRowsToStaging(
   const { rowCount } = await client.query(
     `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
      select ${names.map(cast).join(', ')} from ${old} as old
-     where not exists (select from ${here} as incoming where ${same})${notReplacedParts}`,
+     where not exists (select from ${here} as incoming where ${keysMatch})${notReplacedParts}`,
   )
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))

@@ -24,18 +24,18 @@ export function planPublication(
   const before = feedOf(currentShape, last)
   const plan = planLoad(typeRules, before, {
     target: load.target,
-    heldColumns: load.heldColumns,
+    held: load.held,
     sourceRows: load.written?.sourceRows,
     merging,
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have widened the table since this one began. Columns that a transformation changed keep their types.
-  const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
-  const staged = brought.map((column) => {
+  const suppliedColumns = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
+  const staged = suppliedColumns.map((column) => {
     const untouched = plannedColumns.get(column.name)?.type === column.type
-    const wanted = untouched ? now.get(column.name) : undefined
-    return wanted ? { ...column, type: wanted.type, dataType: wanted.dataType } : column
+    const plannedColumn = untouched ? now.get(column.name) : undefined
+    return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
   })
   const table = planTable(typeRules, currentShape && columnsOf(currentShape), staged, plan, { merging })
   const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
@@ -69,19 +69,19 @@ interface TableEvolution {
   rebuild: boolean
 }
 
-/** Returns the statements that give the parent table its planned columns. `fed` are the columns whose labels the source provides. */
+/** Returns the statements that give the parent table its planned columns. `labelledColumns` are the columns whose labels the source provides. */
 export function planEvolution(
   table: string,
   currentShape: PostgresShape,
   plan: TablePlan<TypedColumn>,
-  fed: readonly string[],
+  labelledColumns: readonly string[],
 ): TableEvolution {
   const liveColumns = new Map(currentShape.columns.map((column) => [column.name, column]))
   const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
   const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
   const added = plan.columns.filter(({ name }) => !liveColumns.has(name))
   const relabelled = plan.columns.filter(
-    ({ name, label }) => isRelabelled(liveColumns.get(name), label) && fed.includes(name),
+    ({ name, label }) => isRelabelled(liveColumns.get(name), label) && labelledColumns.includes(name),
   )
   return {
     rebuild,

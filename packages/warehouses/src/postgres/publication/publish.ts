@@ -74,7 +74,7 @@ export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | '
 
 /** Retries `swap` while readers hold the table. `swap` receives the lock time-out of each try in milliseconds. */
 export async function retryWhileTableIsRead<T>(
-  scene: ProblemContext,
+  problemContext: ProblemContext,
   { waitMs, onWait }: SwapOptions,
   signal: AbortSignal,
   swap: (wait: number) => Promise<T>,
@@ -89,11 +89,11 @@ export async function retryWhileTableIsRead<T>(
       const { code = '' } = error as { code?: string }
       const isEarlyTry = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
       const shouldRetry = isEarlyTry || (code === lockNotAvailable && performance.now() < until)
-      if (!shouldRetry) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
+      if (!shouldRetry) throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
     if (tries + 1 === lockTimeoutsMs.length)
       onWait?.(
-        `The publication of ${scene.qualifiedName} waits for queries that read it. It continues when they have ended.`,
+        `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
       )
     await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
       () => {},
@@ -128,8 +128,8 @@ async function waitUntilVisible(
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<void> {
-  const older = loads.flatMap((load) => load.older)
-  await waitForOlderSnapshots(pools.statements, older, { waitMs, onWait: options.onWait }, signal).catch(
+  const olderSnapshots = loads.flatMap((load) => load.older)
+  await waitForOlderSnapshots(pools.statements, olderSnapshots, { waitMs, onWait: options.onWait }, signal).catch(
     (error: unknown) => {
       signal.throwIfAborted()
       throw warehouseProblem(error, loads[0]!.problemContext)
@@ -234,8 +234,8 @@ export function sumTables(tables: PublishedTable[]) {
 }
 
 /** Returns the problem for an object that keeps the server from widening a column and that `planSwap` did not handle, such as an unknown view. */
-function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
+function wideningProblem(error: unknown, problemContext: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined
-  return viewsDepend(scene, detail ?? 'unnamed', error)
+  return viewsDepend(problemContext, detail ?? 'unnamed', error)
 }

@@ -55,8 +55,8 @@ interface RestoredTable {
  */
 export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
-  const scene = { qualifiedName: qualifyName(target.schema, target.table) }
-  return retryWhileTableIsRead(scene, options, signal, async (wait) => {
+  const problemContext = { qualifiedName: qualifyName(target.schema, target.table) }
+  return retryWhileTableIsRead(problemContext, options, signal, async (wait) => {
     const { publication, returned } = await restoreAll(restoring, wait, signal)
     await failpoint('published')
     const tidied = Promise.all(returned.map(({ qualifiedName }) => analyzeTable(pools, qualifiedName))).then(() => {})
@@ -113,13 +113,13 @@ async function planRestoredTable(
   wait: number,
 ): Promise<RestoredTable> {
   const qualifiedName = qualifyName(schema, table)
-  const scene = { qualifiedName }
+  const problemContext = { qualifiedName }
   const keptShape = partition === null ? undefined : await readShape(client, 'sluice', partition)
   if (partition !== null && !keptShape) throw nothingKept(qualifiedName)
   if (await readShape(client, schema, table))
     await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
   const currentShape = await readShape(client, schema, table)
-  if (currentShape && !currentShape.owned) throw tableNotOwned(scene)
+  if (currentShape && !currentShape.owned) throw tableNotOwned(problemContext)
   if (currentShape?.partition) await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), wait))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), wait))
   const last = await findLastEntry(client, partition ?? undefined)

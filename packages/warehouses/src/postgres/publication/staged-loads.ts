@@ -11,7 +11,7 @@ import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 export interface StagedLoad
   extends Pick<
     PostgresStagedTable,
-    'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'heldColumns' | 'reading' | 'brought'
+    'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
   > {
   oid: number
   /** The file node of the staging table. A rewrite of the table's rows changes it. */
@@ -28,7 +28,7 @@ export async function describeStaged(
 ): Promise<StagedLoad[]> {
   const described: StagedLoad[] = []
   for (const load of loads) {
-    const { target, planned, written, older, transformed, profile, heldColumns, reading } = load
+    const { target, planned, written, older, transformed, profile, held, reading } = load
     try {
       const { rows } = await withClient(statements, signal, (client) =>
         client.query<{ oid: number; file: number; brought: string[] }>(
@@ -42,7 +42,7 @@ export async function describeStaged(
       // A publication may add columns that only the published table has. A later attempt must know which columns the load itself
       // wrote.
       load.brought = rows[0].brought
-      described.push({ target, planned, written, older, transformed, profile, heldColumns, reading, ...rows[0] })
+      described.push({ target, planned, written, older, transformed, profile, held, reading, ...rows[0] })
     } catch (error) {
       signal.throwIfAborted()
       throw warehouseProblem(error, load.problemContext)

@@ -120,7 +120,7 @@ export function statementsOf(
 ): string[] {
   const all = swaps.flatMap(({ views }) => views)
   // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
-  const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
+  const views = all.filter(({ name }, position) => !all.slice(position + 1).some((later) => later.name === name))
   return [
     ...views.toReversed().map(({ drop }) => drop),
     ...swaps.flatMap(({ statements }) => statements),
@@ -150,7 +150,7 @@ async function planMergeInPlace(
 /** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */
 export async function findBlockingViews(
   client: ClientBase,
-  scene: ProblemContext,
+  problemContext: ProblemContext,
   current: PostgresShape,
   { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
   rebuild: boolean,
@@ -159,7 +159,7 @@ export async function findBlockingViews(
   if (columns.length === 0) return []
   const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
   const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
-  if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
+  if (foreign.length > 0) throw viewsDepend(problemContext, foreign.join(', '))
   return views
 }
 

@@ -106,12 +106,12 @@ export function ambiguousTable(
   signal: AbortSignal,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = query.schemas ?? []
-  const [first, others] = [schemas.slice(0, preferred), schemas.slice(preferred)]
-  if (others.length < 2) return Promise.resolve(undefined)
+  const [first, otherSchemas] = [schemas.slice(0, preferred), schemas.slice(preferred)]
+  if (otherSchemas.length < 2) return Promise.resolve(undefined)
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     const planned = (order: readonly string[]) =>
       plan(order).then(
-        () => namesakesOf(client, others),
+        () => namesakesOf(client, otherSchemas),
         (error: unknown) => {
           // Planning may fail in one order only, because the namesakes have different columns.
           if (isSyntaxOrNameError(error)) return undefined
@@ -120,7 +120,7 @@ export function ambiguousTable(
       )
     const read = await planned(schemas)
     if (read?.length === 0) return undefined
-    const turned = await planned([...first, ...others.toReversed()])
+    const turned = await planned([...first, ...otherSchemas.toReversed()])
     const either = read ?? turned
     if (!either) return undefined
     const ambiguous =
@@ -131,11 +131,11 @@ export function ambiguousTable(
   })
 }
 
-/** Returns the first relation of `some` that `others` lacks. */
+/** Returns the first relation of `some` that `otherRelations` lacks. */
 const findMissing = (
   some: readonly AmbiguousRelation[],
-  others: readonly AmbiguousRelation[],
-): AmbiguousRelation | undefined => some.find(({ oid }) => others.every((other) => other.oid !== oid))
+  otherRelations: readonly AmbiguousRelation[],
+): AmbiguousRelation | undefined => some.find(({ oid }) => otherRelations.every((other) => other.oid !== oid))
 
 const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
   (await client.query<AmbiguousRelation>(ambiguousRelationsQuery, [schemas])).rows

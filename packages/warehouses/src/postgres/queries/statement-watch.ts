@@ -189,7 +189,7 @@ interface StatementLimits {
  * warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
  */
 export async function runStoppable<T>(
-  others: Pool,
+  otherConnections: Pool,
   client: PoolClient,
   { seconds, signal, subject, replaced = 0 }: StatementLimits,
   statement: () => Promise<T>,
@@ -197,7 +197,7 @@ export async function runStoppable<T>(
   const session = (client as unknown as { processID: number }).processID
   let timedOut = false
   let beyond: WarehouseProblem | undefined
-  const stop = () => void terminateSession(others, session)
+  const stop = () => void terminateSession(otherConnections, session)
   const timer = setTimeout(
     () => {
       timedOut = true
@@ -206,7 +206,7 @@ export async function runStoppable<T>(
     (seconds + graceSeconds) * 1_000,
   )
   signal.addEventListener('abort', stop, { once: true })
-  using _watch = loadWatch(others).watch(session, {
+  using _watch = loadWatch(otherConnections).watch(session, {
     writes: true,
     replaced,
     stop(reason) {

@@ -45,10 +45,10 @@ export async function runTransformation(
       )
     }
     const counted = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
-    const older = await listOlderSnapshots(client)
+    const olderSnapshots = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: counted[index]!, frozen: false }
-      Object.assign(load, { transformed: true, profile: undefined, older: [older] })
+      Object.assign(load, { transformed: true, profile: undefined, older: [olderSnapshots] })
     }
   } catch (error) {
     borrowed[Symbol.dispose]()
@@ -197,11 +197,11 @@ const changedRelationsQuery = `
  */
 async function assertNothingWrittenElsewhere(
   client: ClientBase,
-  others: Pool,
+  otherConnections: Pool,
   { process, schema }: { process: number; schema: string },
 ): Promise<void> {
   const seen = (await client.query<{ oid: string; name: string }>(clientObjectsQuery)).rows
-  const names = await withClient(others, undefined, async (other) => {
+  const names = await withClient(otherConnections, undefined, async (other) => {
     const committed = new Set((await other.query<{ oid: string }>(clientObjectsQuery)).rows.map(({ oid }) => oid))
     const { rows } = await other.query<{ name: string }>(changedRelationsQuery, [process, schema])
     return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)

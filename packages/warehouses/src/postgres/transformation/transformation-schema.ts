@@ -39,8 +39,8 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
         `alter table ${qualifyName('sluice', stagingTable)} set schema ${name}`,
         `alter table ${qualifyName(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
       ])
-      const make = [`create schema ${name}`, `comment on schema ${name} is ${comment}`]
-      await client.query(['begin', ...make, ...moves, 'commit'].join(';'))
+      const statements = [`create schema ${name}`, `comment on schema ${name} is ${comment}`]
+      await client.query(['begin', ...statements, ...moves, 'commit'].join(';'))
     },
 
     async close(client) {

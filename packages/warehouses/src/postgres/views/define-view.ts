@@ -41,9 +41,10 @@ export async function defineView(
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await findCurrentView(client, view)
     const limits = { seconds, signal, subject: `The query of ${qualifiedName}` }
-    const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
+    const runStatement = (statement: () => Promise<unknown>) =>
+      runStoppable(pools.statements, client, limits, statement)
     if (!current || view.recreate || !isSame(current, view))
-      await replaceCurrentView(client, view, { current, empty, mostBytes, make })
+      await replaceCurrentView(client, view, { current, empty, mostBytes, runStatement })
     else await moveView(client, current, view)
     await client.query(
       `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(commentOf(markOf(view)))}`,
@@ -116,21 +117,21 @@ interface ViewReplacement {
   empty: boolean
   mostBytes: number
   /** Runs the statement that contains the user's query. */
-  make(statement: () => Promise<unknown>): Promise<unknown>
+  runStatement(statement: () => Promise<unknown>): Promise<unknown>
 }
 
 /** Creates the new view under a temporary name, so that the old one stays usable until the new one works. */
 async function replaceCurrentView(
   client: PoolClient,
   view: ViewDefinition,
-  { current, empty, mostBytes, make }: ViewReplacement,
+  { current, empty, mostBytes, runStatement }: ViewReplacement,
 ): Promise<unknown> {
   const temporaryView = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
   const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
   const query = trimStatementEnd(view.query)
-  await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
+  await runStatement(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, {
       query: view.query,
       before: opening.length,
@@ -149,16 +150,16 @@ async function replaceCurrentView(
   await moveView(client, current, view)
   if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, temporaryView, oid)))
     return undefined
-  const over = await dependentViews(client, current.oid)
-  const foreign = over.filter(({ owned }) => !owned).map(({ name }) => name)
+  const viewsAbove = await dependentViews(client, current.oid)
+  const foreign = viewsAbove.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreign.length > 0) throw viewProblems.readByOthers(qualifyName(view.schema, view.name), foreign)
   const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
-  for (const { drop } of over.toReversed()) await client.query(drop)
+  for (const { drop } of viewsAbove.toReversed()) await client.query(drop)
   await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualifyName(view.schema, view.name)}`)
   await renameView(client, view, temporaryView)
   for (const index of indexes) await recreateIndex(client, index)
-  const names = over.map(({ name }) => name)
-  for (const statement of over.flatMap(({ create }) => create))
+  const names = viewsAbove.map(({ name }) => name)
+  for (const statement of viewsAbove.flatMap(({ create }) => create))
     await client.query(statement).catch((error: unknown) => {
       throw viewProblems.rebuildFailed(error, qualifyName(view.schema, view.name), names)
     })

@@ -42,10 +42,10 @@ export const viewProblems = {
       'QUERY_TIMEOUT',
       `The query of ${qualifiedName} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     ),
-  tooLarge: (qualifiedName: string, bytes: number, most: number) =>
+  tooLarge: (qualifiedName: string, bytes: number, maxBytes: number) =>
     viewProblem(
       'RESULT_TOO_LARGE',
-      `${qualifiedName} would take ${formatMegabytes(bytes)} MB, and a materialised view may take ${formatMegabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
+      `${qualifiedName} would take ${formatMegabytes(bytes)} MB, and a materialised view may take ${formatMegabytes(maxBytes)}. Select fewer rows or columns. Its old rows stay.`,
     ),
   missing: (qualifiedName: string) =>
     viewProblem(
@@ -81,8 +81,11 @@ export function queryFailed(error: unknown, { query, before, qualifiedName }: Us
   if (code === '42P07' || code === '3F000') return problem
   if (code === '42601' && message.includes('multiple commands'))
     return viewProblem('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
-  const at = Number(position) - before
-  const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
+  const positionInQuery = Number(position) - before
+  const line =
+    position && positionInQuery > 0 && positionInQuery <= query.length
+      ? ` in line ${query.slice(0, positionInQuery - 1).split('\n').length}`
+      : ''
   const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: code === undefinedTable })
 }

@@ -103,8 +103,13 @@ export function planCurrentTable(
   currentShape: TableShape | undefined,
   load: SqlStagedTable,
 ): LoadPlan {
-  const { target, heldColumns, reading, written } = load
-  const now = planTableAfterLoad(dialect, currentShape, { target, heldColumns, reading, sourceRows: written?.rows })
+  const { target, held: heldColumns, reading, written } = load
+  const now = planTableAfterLoad(dialect, currentShape, {
+    target,
+    held: heldColumns,
+    reading,
+    sourceRows: written?.rows,
+  })
   const types = (columns: readonly StagingColumn[]) =>
     columns
       .map(({ name, type }) => `${name}\0${type}`)

@@ -101,10 +101,10 @@ async function findOldRows(
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const readsByView = new Map(views.map((view) => [placeKey(view), listReads(view)]))
   for (const view of reads) {
-    const seen = new Set<string>()
+    const visited = new Set<string>()
     const reaches = (place: TablePlace): boolean => {
-      if (seen.has(placeKey(place))) return false
-      seen.add(placeKey(place))
+      if (visited.has(placeKey(place))) return false
+      visited.add(placeKey(place))
       return (readsByView.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))
     }
     if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }

@@ -37,7 +37,7 @@ export class SqlStagedTable implements StagedTable {
   /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** Facts about the values of each column, set after all rows are written. */
-  heldColumns: ColumnFacts[] | undefined
+  held: ColumnFacts[] | undefined
   /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   readonly staging: TablePlace
@@ -93,9 +93,9 @@ export class SqlStagedTable implements StagedTable {
     } catch (error) {
       throw toWarehouseProblem(this.#dialect, error, this.qualifiedName)
     }
-    const fed = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
-    this.heldColumns = content.facts?.() ?? []
+    const suppliedColumns = new Set(this.fed)
+    this.profile = content.profile?.().filter(({ column }) => suppliedColumns.has(column))
+    this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     return this.written
   }

@@ -33,8 +33,9 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
   })
   const list = more.map((_expression, index) => `o${index + 1}`)
   const end = bounded ? begin + body.length : orderedFrom
-  const at = listEnd(text, begin, orderedFrom)
-  const inside = text.slice(begin, at) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(at, end)
+  const position = listEnd(text, begin, orderedFrom)
+  const inside =
+    text.slice(begin, position) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(position, end)
   return {
     before,
     from: `(\n${inside.trimEnd()}\n) as asked(${[...names, ...list].join(', ')})`,
