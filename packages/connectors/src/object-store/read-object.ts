@@ -89,7 +89,7 @@ export async function* readLocalObject(
   const { file, format } = opened
   const fileReport = { ...report, progress: second(file.size) }
   if (format === 'DELIMITED') return yield* readOpened(opened, options, fileReport, signal)
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.format)
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.formatSentence)
   yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }
 

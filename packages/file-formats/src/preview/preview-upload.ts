@@ -52,7 +52,7 @@ export async function previewUpload(
     rejected,
     notes: [
       ...(opened.unread === undefined ? [] : [opened.unread]),
-      opened.format,
+      opened.formatSentence,
       // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,

@@ -48,7 +48,7 @@ export async function* readOpened(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { fd, name } = opened.file
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.format)
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.formatSentence)
 
   let first: string | undefined
   const reportRejects = async () => {
@@ -101,7 +101,7 @@ export async function* readParquetUpload(
   const { first, second } = splitProgress(report)
   using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress: first }, signal)
   const { fd, size } = opened.file
-  report.log('INFO', 'LOW', opened.format)
+  report.log('INFO', 'LOW', opened.formatSentence)
   yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: second(size) }, signal)
 }
 
