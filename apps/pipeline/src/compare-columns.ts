@@ -120,9 +120,9 @@ function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], pla
       ? []
       : [`column ${quoteLabels([{ label }])} from ${from} to ${dataType}`]
   })
-  const more = changes.length > maxNamedColumns ? ` and ${changes.length - maxNamedColumns} more` : ''
+  const moreText = changes.length > maxNamedColumns ? ` and ${changes.length - maxNamedColumns} more` : ''
   return changes.length > 0
-    ? `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${more}.`
+    ? `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${moreText}.`
     : ''
 }
 

@@ -80,19 +80,19 @@ export async function resealAll(
   columns: readonly SealedColumn[],
   writeLine: (line: string) => void,
 ): Promise<boolean> {
-  let left = 0
+  let remaining = 0
   for (const sealed of columns) {
     const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
     writeLine(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
     for (const sentence of unreadable) writeLine(`  ${sentence}`)
-    left += here
+    remaining += here
   }
   writeLine(
-    left === 0
+    remaining === 0
       ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
-      : `Keep the older keys: ${left} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
+      : `Keep the older keys: ${remaining} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
   )
-  return left === 0
+  return remaining === 0
 }
 
 /** Milliseconds that a result is cached, because probes run every few seconds. */

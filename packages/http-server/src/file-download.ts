@@ -112,12 +112,12 @@ async function sendBytes(
   limit = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   response.req.socket.setTimeout(silenceTimeoutMs)
-  let left = limit
+  let bytesLeft = limit
   for await (const chunk of chunks) {
-    const part = chunk.length > left ? chunk.subarray(0, left) : chunk
-    left -= part.length
+    const part = chunk.length > bytesLeft ? chunk.subarray(0, bytesLeft) : chunk
+    bytesLeft -= part.length
     await writeAll(response, part, signal)
-    if (left === 0) break
+    if (bytesLeft === 0) break
   }
   response.end()
 }

@@ -81,9 +81,9 @@ export function publishedKeys(
 
 /** Returns the previous object if the keys are unchanged. */
 async function fetchKeySet(address: string, before: FetchedKeySet | undefined): Promise<FetchedKeySet> {
-  const answer = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
-  const text = await answer.text()
-  if (!answer.ok) throw new Error(`${address} answers ${answer.status}`)
+  const response = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${address} answers ${response.status}`)
   if (before?.text === text) return before
   return { text, find: createLocalJWKSet(JSON.parse(text) as JSONWebKeySet) }
 }

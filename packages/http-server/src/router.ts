@@ -89,7 +89,7 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
     const requestFacts = { ...factsOf(request, response), acceptedType }
-    const answer = async () => {
+    const handle = async () => {
       // The body is read after authorization, so that rejected callers cost no parsing.
       const sender = signature.guard === 'anyone' ? 'anonymous' : 'known'
       if (!signature.upload) await readJsonBody(request, response, { sender, limit: signature.bodyLimit })
@@ -104,7 +104,7 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
       assertOwnId(signature, input.params, input.body)
       return run(operation, caller, requestFacts, (context) => operation.handle({ ...context, ...input }))
     }
-    const result = await (signature.bodyLimit ? largeRequests.run(caller.client, answer) : answer())
+    const result = await (signature.bodyLimit ? largeRequests.run(caller.client, handle) : handle())
     if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
     if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)

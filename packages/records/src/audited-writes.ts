@@ -64,7 +64,7 @@ export function auditedWrites<DB>(
     more: Context,
     work: (context: DatabaseContext<DB> & Context) => Promise<T>,
   ): Promise<T> => {
-    let written = false
+    let hasWritten = false
     const inTransaction: TransactionRunner<DB> = async (change) => {
       const before = requestFacts.audited.length
       const result = await retryAfterDeadlock(() => {
@@ -88,7 +88,7 @@ export function auditedWrites<DB>(
           return changed
         })
       })
-      written = true
+      hasWritten = true
       requestFacts.audited.length = 0
       return result
     }
@@ -98,7 +98,7 @@ export function auditedWrites<DB>(
         requestId: requestFacts.id,
         address: requestFacts.address,
       })
-      if (result !== undefined) written = true
+      if (result !== undefined) hasWritten = true
       return result
     }
     const write = Object.assign(inTransaction, { atOnce })
@@ -106,7 +106,7 @@ export function auditedWrites<DB>(
     const answer = isSearch
       ? await shares.run(caller.client, () => reportTimeout(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
-    if (signature.effect === 'write' && !written && !(answer instanceof ProblemPageRedirect))
+    if (signature.effect === 'write' && !hasWritten && !(answer instanceof ProblemPageRedirect))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
     return answer
   }

@@ -144,16 +144,16 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   const { transformation = [], gate, onPlan } = job
   const mode = isStaged ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.onReplace?.()
-  const all = [...loads.values()]
-  await warehouse.loader.transform(all, transformation, signal, {
+  const stagedTables = [...loads.values()]
+  await warehouse.loader.transform(stagedTables, transformation, signal, {
     retain: job.retain === true,
     dry: onPlan !== undefined,
   })
   if (onPlan) {
-    await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
+    await warehouse.loader.plan(stagedTables, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
-  const feedsToPublish = { tables: all, cursors, ...(mode && { mode }) }
+  const feedsToPublish = { tables: stagedTables, cursors, ...(mode && { mode }) }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)

@@ -57,7 +57,7 @@ async function on(login: DatabaseLogin, work: (run: Run) => Promise<void>): Prom
     const rows: (string | null)[][] = []
     const row = (cells: readonly { value: unknown }[]) =>
       void rows.push(cells.map(({ value }) => (typeof value === 'string' ? value : null)))
-    await sendRequest(connection, plainSql(text), {}, { row }).done.catch(() => {})
+    await sendRequest(connection, plainSql(text), {}, { row }).completion.catch(() => {})
     return rows
   })
   connection.close()

@@ -40,9 +40,9 @@ export async function sendQueuedMails(
 ): Promise<boolean> {
   const answered = await options.answerPasswordReset()
   if (!options.send) return answered
-  const claimed = await claimMails(options.db, mailsPerBatch)
-  await waitForAll(claimed.map((mail) => sendMail(options, mail, signal)))
-  return answered || claimed.length > 0
+  const claimedMails = await claimMails(options.db, mailsPerBatch)
+  await waitForAll(claimedMails.map((mail) => sendMail(options, mail, signal)))
+  return answered || claimedMails.length > 0
 }
 
 async function sendMail(

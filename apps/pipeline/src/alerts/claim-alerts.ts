@@ -121,9 +121,9 @@ export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, per
   }
 
   function release(client: string) {
-    const left = claimedByClient.get(client)! - 1
-    if (left === 0) claimedByClient.delete(client)
-    else claimedByClient.set(client, left)
+    const remaining = claimedByClient.get(client)! - 1
+    if (remaining === 0) claimedByClient.delete(client)
+    else claimedByClient.set(client, remaining)
   }
 
   return () => claiming.run('', claim)

@@ -58,9 +58,9 @@ export async function executeDueDrops(
   let due = db.selectFrom('warehouse_drops').select('id').where('try_after', '<=', sql<Date>`now()`)
   if (client) due = due.where('client', '=', client)
   const waiting = await due.orderBy(sql`table_name is null`).orderBy('id').limit(50).execute()
-  let done = 0
-  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) done += 1
-  return done
+  let executed = 0
+  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) executed += 1
+  return executed
 }
 
 /**

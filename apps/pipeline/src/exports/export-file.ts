@@ -120,17 +120,17 @@ async function* readFile(
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  let opened: RowExport | undefined
+  let openedExport: RowExport | undefined
   let outcome = 'FAILED'
   try {
-    opened = await open(textFormatOf(format, dialect), signal)
-    const bytes = encodeRows(format, opened, signal)
+    openedExport = await open(textFormatOf(format, dialect), signal)
+    const bytes = encodeRows(format, openedExport, signal)
     yield* encoding ? compress(bytes) : bytes
     outcome = 'OK'
   } catch (error) {
     throw toProblem(error)
   } finally {
-    await opened?.[Symbol.asyncDispose]()
+    await openedExport?.[Symbol.asyncDispose]()
     await recordAudit(db, {
       operation,
       actor: caller.uid || null,
@@ -139,7 +139,7 @@ async function* readFile(
       object,
       requestId: request.id,
       address: request.address,
-      details: { ...details, format, rows: opened?.rowCount() ?? 0, outcome },
+      details: { ...details, format, rows: openedExport?.rowCount() ?? 0, outcome },
     })
   }
 }
@@ -149,10 +149,14 @@ const textFormatOf = (format: ExportChoice['format'], dialect: ExportChoice['dia
 
 const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
 
-function encodeRows(format: ExportChoice['format'], opened: RowExport, signal: AbortSignal): AsyncIterable<Uint8Array> {
-  if (format === 'csv' || format === 'ndjson') return opened.bytes
+function encodeRows(
+  format: ExportChoice['format'],
+  openedExport: RowExport,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  if (format === 'csv' || format === 'ndjson') return openedExport.bytes
   return encodeInThread(
-    { format: encodedFormats[format], columns: opened.columns, rows: withoutHeader(opened.bytes) },
+    { format: encodedFormats[format], columns: openedExport.columns, rows: withoutHeader(openedExport.bytes) },
     signal,
   )
 }

@@ -57,7 +57,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
 
   async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     // The number of a closed descriptor may belong to another file by now.
-    if (this.#isClosed) throw ended()
+    if (this.#isClosed) throw createEndedError()
     this.#readers += 1
     const memory = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#outcome ? this.#length : readChunkBytes))
     const wake = () => this.#notify()
@@ -65,7 +65,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
     try {
       for (let position = from; ; ) {
         signal.throwIfAborted()
-        if (this.#isDisposed) throw ended()
+        if (this.#isDisposed) throw createEndedError()
         if (position < this.#length) {
           const { bytesRead } = await read(
             this.#descriptor,
@@ -113,4 +113,4 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 }
 
-const ended = () => new Error('The export has ended. Request it again.')
+const createEndedError = () => new Error('The export has ended. Request it again.')

@@ -32,8 +32,8 @@ export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | un
 
 function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
   const shownSchemas = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
-  const more = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
-  return `Several schemas have a table "${name}": ${shownSchemas.join(', ')}${more}. Write the schema before the name, such as ${schemas[0]}.${name}.`
+  const moreText = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
+  return `Several schemas have a table "${name}": ${shownSchemas.join(', ')}${moreText}. Write the schema before the name, such as ${schemas[0]}.${name}.`
 }
 
 /** Combines refusals. Returns the sentence of the first one that refuses a query. */

@@ -76,9 +76,11 @@ export async function* runChecks(
   const end = performance.now() + seconds * 1_000
   for (const check of checks) {
     context.signal.throwIfAborted()
-    const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1) yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
-    else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
+    const secondsLeft = Math.floor((end - performance.now()) / 1_000)
+    if (secondsLeft < 1)
+      yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
+    else
+      yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, secondsLeft) } })
   }
 }
 
@@ -161,11 +163,11 @@ async function countRows(
 ): Promise<number | undefined> {
   // The line break ends a comment in the last line of the query, which would otherwise include the bracket.
   const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
-  const counted = await warehouse.queries
+  const countResult = await warehouse.queries
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
     .catch(() => undefined)
   signal.throwIfAborted()
-  const count = Number(counted?.rows[0]?.[0])
+  const count = Number(countResult?.rows[0]?.[0])
   return Number.isSafeInteger(count) ? count : undefined
 }
 

@@ -115,8 +115,8 @@ function createJobQueue(boss: PgBoss): JobQueue {
     },
     async sendMissing(db, runs) {
       const jobs = runs.map(({ uid, client }) => ({ data: { run: uid }, ...jobIdentity(uid, client) }))
-      const sent = await boss.insert(runQueueName, jobs, { db: transactionDb(db), returnId: true })
-      return sent?.length ?? 0
+      const insertedIds = await boss.insert(runQueueName, jobs, { db: transactionDb(db), returnId: true })
+      return insertedIds?.length ?? 0
     },
     async check() {
       if (!(await boss.getQueue(runQueueName))) throw new Error('The queue is gone.')

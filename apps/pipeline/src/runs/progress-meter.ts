@@ -87,10 +87,10 @@ export function openMeter(now: () => number = () => performance.now()): Progress
       return rate('bytes', counts.bytesRead)
     },
     get secondsLeft() {
-      const left = (counts.bytesTotal ?? 0) - counts.bytesRead
+      const bytesLeft = (counts.bytesTotal ?? 0) - counts.bytesRead
       const perSecond = rate('bytes', counts.bytesRead)
-      const isReliable = left > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
-      return isReliable ? left / perSecond : null
+      const isReliable = bytesLeft > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
+      return isReliable ? bytesLeft / perSecond : null
     },
   }
 }
@@ -125,11 +125,11 @@ export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals
   const ofTotal = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
-  const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
+  const percentageText = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
   const rejectedText = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
-  const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
+  const timeLeftText = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
   const rates = `${formatDataSize(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
-  return `Read ${formatDataSize(bytesRead)}${ofTotal}${share}, ${formatRounded(rowsRead)} rows${rejectedText}: ${rates}${left}.`
+  return `Read ${formatDataSize(bytesRead)}${ofTotal}${percentageText}, ${formatRounded(rowsRead)} rows${rejectedText}: ${rates}${timeLeftText}.`
 }
 
 const formatRounded = (amount: number): string => Math.round(amount).toLocaleString('en')

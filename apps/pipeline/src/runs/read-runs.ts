@@ -149,7 +149,7 @@ async function readPage<Row>(
   query: SelectQueryBuilder<any, any, Row>,
   { page, pageSize }: PageRequest,
 ): Promise<ListedRows<Row>> {
-  const [rows, counted] = await Promise.all([
+  const [rows, pageCount] = await Promise.all([
     query
       .limit(pageSize)
       .offset((page - 1) * pageSize)
@@ -160,5 +160,5 @@ async function readPage<Row>(
       .select((eb: any) => eb.fn.countAll().as('total'))
       .executeTakeFirstOrThrow(),
   ])
-  return { rows, total: (counted as { total: number }).total }
+  return { rows, total: (pageCount as { total: number }).total }
 }

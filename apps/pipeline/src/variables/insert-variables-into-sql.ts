@@ -116,7 +116,7 @@ export function* replaceSqlVariables(
       continue
     }
     const variableValue = getVariableValue(part.name, variables, advice)
-    const written =
+    const replacement =
       part.use === 'IDENTIFIER'
         ? identifier(toIdentifier(part.name, variableValue))
         : part.use === 'LIST'
@@ -125,7 +125,7 @@ export function* replaceSqlVariables(
             ? text(variableValue)
             : value(variableValue)
     // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
-    yield { ownText: part.text, sent: ` ${written} ` }
+    yield { ownText: part.text, sent: ` ${replacement} ` }
   }
 }
 
@@ -134,15 +134,15 @@ export function* replaceSqlVariables(
  * that of its variable.
  */
 export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
-  const sent = parts.map((part) => part.sent).join('')
-  let left = indexOfPosition(sent, line, column ?? 1)
+  const sentText = parts.map((part) => part.sent).join('')
+  let remaining = indexOfPosition(sentText, line, column ?? 1)
   let before = ''
   for (const part of parts) {
-    if (left < part.sent.length) {
-      if (part.sent === part.ownText) before += part.ownText.slice(0, left)
+    if (remaining < part.sent.length) {
+      if (part.sent === part.ownText) before += part.ownText.slice(0, remaining)
       break
     }
-    left -= part.sent.length
+    remaining -= part.sent.length
     before += part.ownText
   }
   const lines = before.split('\n')

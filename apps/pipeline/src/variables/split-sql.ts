@@ -35,23 +35,23 @@ function pieceAt(sql: string, position: number): SqlPiece {
   }
   const piece = (kind: SqlPiece['kind'], text: string): SqlPiece => ({ kind, text })
 
-  const one = sql[position]!
-  if (one === "'") return piece('literal', readLiteral(sql, position, plainLiteral))
-  if (one === '"') return piece('quoted name', matchHere(quotedName)!)
+  const character = sql[position]!
+  if (character === "'") return piece('literal', readLiteral(sql, position, plainLiteral))
+  if (character === '"') return piece('quoted name', matchHere(quotedName)!)
   if (sql.startsWith('--', position)) return piece('comment', matchHere(lineComment)!)
   if (sql.startsWith('/*', position)) return piece('comment', sql.slice(position, findBlockCommentEnd(sql, position)))
-  if (one === '$') {
+  if (character === '$') {
     const variable = matchHere(variablePattern)
     if (variable) return piece('variable', variable)
     const tag = matchHere(dollarQuote)
     if (tag) return piece('literal', sql.slice(position, findDollarQuoteEnd(sql, position, tag)))
-    return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? one)
+    return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? character)
   }
-  if ((one === 'E' || one === 'e') && sql[position + 1] === "'")
-    return piece('literal', one + readLiteral(sql, position + 1, escapedLiteral))
+  if ((character === 'E' || character === 'e') && sql[position + 1] === "'")
+    return piece('literal', character + readLiteral(sql, position + 1, escapedLiteral))
   const name = matchHere(wordPattern)
   if (name) return piece('word', endBeforeVariable(sql, position, name))
-  return piece('code', matchHere(spacePattern) ?? one)
+  return piece('code', matchHere(spacePattern) ?? character)
 }
 
 /** Returns the name before a variable: in `a${b}`, PostgreSQL would read the dollar sign as part of the name. */
@@ -65,9 +65,9 @@ function readLiteral(sql: string, position: number, pattern: RegExp): string {
     pattern.lastIndex = end
     end += pattern.exec(sql)![0].length
     stringContinuationPattern.lastIndex = end
-    const more = stringContinuationPattern.exec(sql)
-    if (!more) return sql.slice(position, end)
-    end += more[0].length
+    const continuation = stringContinuationPattern.exec(sql)
+    if (!continuation) return sql.slice(position, end)
+    end += continuation[0].length
   }
 }
 

@@ -140,15 +140,16 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
   const { lineComment = /--[^\n\r]*/y, word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y } = syntax
 
   function pieceAt(sql: string, position: number): SqlPiece {
-    const one = sql[position]!
-    if (one === "'" || (one === '"' && syntax.doubleQuotedTexts))
+    const character = sql[position]!
+    if (character === "'" || (character === '"' && syntax.doubleQuotedTexts))
       return { kind: 'literal', text: matchAt(textPattern, sql, position)! }
-    if (one === '"' || (one === '`' && syntax.backticks))
+    if (character === '"' || (character === '`' && syntax.backticks))
       return { kind: 'quoted name', text: matchAt(name, sql, position)! }
-    if (one === '[' && syntax.brackets)
+    if (character === '[' && syntax.brackets)
       return { kind: 'quoted name', text: matchAt(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, position)! }
-    if (one === '‘' && syntax.curlyQuotes) return { kind: 'literal', text: matchAt(/‘[^’]*’?/y, sql, position)! }
-    if (one === '“' && syntax.curlyQuotes) return { kind: 'quoted name', text: matchAt(/“[^”]*”?/y, sql, position)! }
+    if (character === '‘' && syntax.curlyQuotes) return { kind: 'literal', text: matchAt(/‘[^’]*’?/y, sql, position)! }
+    if (character === '“' && syntax.curlyQuotes)
+      return { kind: 'quoted name', text: matchAt(/“[^”]*”?/y, sql, position)! }
     const comment =
       matchAt(lineComment, sql, position) ??
       (sql.startsWith('/*', position)
@@ -157,7 +158,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (comment !== undefined) return { kind: 'comment', text: comment }
     const variable = matchAt(variablePattern, sql, position)
     if (variable) return { kind: 'variable', text: variable }
-    if (syntax.dollarQuotes && one === '$') {
+    if (syntax.dollarQuotes && character === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, position)
       const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, position + tag.length) : -1
       // Without a valid tag, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
@@ -168,7 +169,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (other !== undefined) return { kind: 'literal', text: other }
     const text = matchAt(word, sql, position)
     if (text !== undefined) return { kind: 'word', text }
-    return { kind: 'code', text: matchAt(spacePattern, sql, position) ?? one }
+    return { kind: 'code', text: matchAt(spacePattern, sql, position) ?? character }
   }
 
   return function* (sql) {

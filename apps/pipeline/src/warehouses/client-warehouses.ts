@@ -81,10 +81,10 @@ export function clientWarehouses(options: ClientWarehouseOptions): ClientWarehou
     const now = Date.now()
     for (const [other, { usedAt, warehouse }] of openWarehouses)
       if (now - usedAt > idleTimeoutMs && warehouse.upkeep.countConnections() === 0) openWarehouses.delete(other)
-    const one = openWarehouses.get(row.client)
-    if (one) {
-      one.usedAt = now
-      return one.warehouse
+    const openWarehouse = openWarehouses.get(row.client)
+    if (openWarehouse) {
+      openWarehouse.usedAt = now
+      return openWarehouse.warehouse
     }
     const { loads = 0, niceness = 0, keepDays = 0, databaseBytes } = options
     const access = { ...warehouseAccess(adminUrl, unsealCredentials(options, row)), niceness }
@@ -145,9 +145,9 @@ export function clientWarehouses(options: ClientWarehouseOptions): ClientWarehou
     },
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(opening.values())
-      const all = [...openWarehouses.values()]
+      const opened = [...openWarehouses.values()]
       openWarehouses.clear()
-      await Promise.allSettled(all.map(({ warehouse }) => warehouse[Symbol.asyncDispose]()))
+      await Promise.allSettled(opened.map(({ warehouse }) => warehouse[Symbol.asyncDispose]()))
       await server[Symbol.asyncDispose]()
     },
   }

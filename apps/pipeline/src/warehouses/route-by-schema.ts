@@ -22,15 +22,15 @@ export type OpenedWarehouses = readonly [
  * tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
  */
 export function routeBySchema(
-  opened: OpenedWarehouses,
+  openWarehouses: OpenedWarehouses,
   kindsOf: () => Promise<ReadonlyMap<string, WarehouseKind>>,
 ): Warehouse {
-  const all = opened.map(([, warehouse]) => warehouse)
-  const [[, defaultWarehouse]] = opened
+  const allWarehouses = openWarehouses.map(([, warehouse]) => warehouse)
+  const [[, defaultWarehouse]] = openWarehouses
   const warehouseOfStaged = new WeakMap<StagedTable, Warehouse>()
   const warehouseOfPreview = new Map<string, Warehouse>()
 
-  const findByKind = (kind: WarehouseKind | undefined) => opened.find(([one]) => one === kind)?.[1]
+  const findByKind = (kind: WarehouseKind | undefined) => openWarehouses.find(([one]) => one === kind)?.[1]
 
   /** Returns the warehouse of a schema. A deleted schema belongs to the warehouse that still contains it. */
   async function getBySchema(schema: string): Promise<Warehouse> {
@@ -40,7 +40,8 @@ export function routeBySchema(
       if (!warehouseOfKind) throw notSetUp(schema, kind)
       return warehouseOfKind
     }
-    for (const warehouse of all.slice(1)) if ((await warehouse.catalog.listSchemas()).includes(schema)) return warehouse
+    for (const warehouse of allWarehouses.slice(1))
+      if ((await warehouse.catalog.listSchemas()).includes(schema)) return warehouse
     return defaultWarehouse
   }
 
@@ -93,7 +94,7 @@ export function routeBySchema(
 
   async function sumAll(count: (warehouse: Warehouse) => Promise<number>): Promise<number> {
     let total = 0
-    for (const warehouse of all) total += await count(warehouse)
+    for (const warehouse of allWarehouses) total += await count(warehouse)
     return total
   }
 
@@ -103,7 +104,7 @@ export function routeBySchema(
    */
   async function findFirst<T>(find: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> {
     const errors: unknown[] = []
-    for (const warehouse of all) {
+    for (const warehouse of allWarehouses) {
       const result = await find(warehouse).catch((error: unknown) => void errors.push(error))
       if (result !== undefined) return result
     }
@@ -154,7 +155,8 @@ export function routeBySchema(
       restore: async (target, ...args) => (await getBySchema(target.schema)).loader.restore(target, ...args),
     },
     catalog: {
-      listSchemas: async () => (await Promise.all(all.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
+      listSchemas: async () =>
+        (await Promise.all(allWarehouses.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
       ensureSchema: async (schema) => (await getBySchema(schema)).catalog.ensureSchema(schema),
       dropSchema: async (schema) => (await getBySchema(schema)).catalog.dropSchema(schema),
       async listRelations(schemas) {
@@ -227,7 +229,7 @@ export function routeBySchema(
       find: async (schema, name) => (await getBySchema(schema)).views.find(schema, name),
       listReads: async (schema, name) => (await getBySchema(schema)).views.listReads(schema, name),
       async isManaged(id) {
-        for (const { views } of all) if (await views.isManaged(id)) return true
+        for (const { views } of allWarehouses) if (await views.isManaged(id)) return true
         return false
       },
       listUnmanagedReaders: async (schema, name) =>
@@ -235,15 +237,15 @@ export function routeBySchema(
     },
     upkeep: {
       async check() {
-        for (const { upkeep } of all) await upkeep.check()
+        for (const { upkeep } of allWarehouses) await upkeep.check()
       },
-      countConnections: () => all.reduce((total, { upkeep }) => total + upkeep.countConnections(), 0),
+      countConnections: () => allWarehouses.reduce((total, { upkeep }) => total + upkeep.countConnections(), 0),
       sweepStaging: (alive) => sumAll(({ upkeep }) => upkeep.sweepStaging(alive)),
       pruneLedger: (keepDays) => sumAll(({ upkeep }) => upkeep.pruneLedger(keepDays)),
       dropExpiredTables: () => sumAll(({ upkeep }) => upkeep.dropExpiredTables()),
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(all.map((warehouse) => warehouse[Symbol.asyncDispose]()))
+      await Promise.all(allWarehouses.map((warehouse) => warehouse[Symbol.asyncDispose]()))
     },
   }
 }

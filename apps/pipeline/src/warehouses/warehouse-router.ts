@@ -76,8 +76,8 @@ export function routeWarehouses(
         return warehouse ? [[driver.kind, warehouse]] : []
       }),
     )
-    const all: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...connected.flat()]
-    return routeBySchema(all, () => readSchemaKinds(client))
+    const openWarehouses: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...connected.flat()]
+    return routeBySchema(openWarehouses, () => readSchemaKinds(client))
   }
 
   return {

@@ -38,12 +38,12 @@ export async function listenForProbes({
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')
-      const answer = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
-      if (!answer) {
+      const route = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
+      if (!route) {
         sendProbeResponse(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
         return
       }
-      answer().then(
+      route().then(
         (result) => sendProbeResponse(response, result),
         () =>
           sendProbeResponse(response, {

@@ -22,9 +22,9 @@ export type Hints = ReadonlyMap<string, ReaderAdvice>
 /** Returns the first three hints, and each piece of advice once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shownHints = [...hints].slice(0, 3)
-  const more = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
+  const moreText = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
   const advices = new Set(shownHints.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
-  return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + more
+  return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + moreText
 }
 
 /** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
@@ -59,14 +59,14 @@ export function describeLoad(
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => describeChange(table, change))
   const unnamed = changed.length - 3
-  const more = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
+  const moreText = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
   const changeTexts = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${changeTexts}${more}`, advice, {
+  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${changeTexts}${moreText}`, advice, {
     isDataset,
   })
   if (rejected === 0) return loaded
@@ -79,9 +79,9 @@ export function describeDryRun(tables: readonly PlannedTable[], rejected: number
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
   })
-  const more = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
+  const moreText = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
-  const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${more}`
+  const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${moreText}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
   const rejectedSentence = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
@@ -102,8 +102,8 @@ const maxNamed = 5
 /** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
   const tableTexts = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
-  const more = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
-  return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${more})`
+  const moreText = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
+  return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
 
 export function describeChange(

@@ -61,11 +61,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   await queue.callback((delivery) => {
-    const done = execute(delivery)
-    running.add(done)
-    const remove = () => running.delete(done)
-    done.then(remove, remove)
-    return done
+    const execution = execute(delivery)
+    running.add(execution)
+    const remove = () => running.delete(execution)
+    execution.then(remove, remove)
+    return execution
   })
 
   return {

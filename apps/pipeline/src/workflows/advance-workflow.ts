@@ -236,13 +236,13 @@ export async function advanceWaitingWorkflows(
     .where('child_run_id', '=', id)
     .orderBy('run_id')
     .execute()
-  const ended: WorkflowRun[] = []
+  const endedRuns: WorkflowRun[] = []
   for (const { run_id } of waiting) {
     const run = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
-    if (run) ended.push(run)
+    if (run) endedRuns.push(run)
   }
   if (waiting.length > 0) await failpoint('workflow-advanced')
-  return ended
+  return endedRuns
 }
 
 /**

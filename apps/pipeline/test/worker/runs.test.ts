@@ -138,7 +138,7 @@ describe('heartbeat of an attempt', () => {
     const cancelled = await claimed()
     const taken = await claimed()
     const reasons: string[] = []
-    const watch = { totals: () => undefined, lost: (reason: Error) => reasons.push(reason.message), every: 10 }
+    const watch = { totals: () => undefined, lost: (reason: Error) => reasons.push(reason.message), intervalMs: 10 }
     using _one = startHeartbeat(stack.db, cancelled.claim, watch)
     await cancel(cancelled.pipeline)
     await until(() => reasons.length === 1)

@@ -75,10 +75,10 @@ export function parseView(definition: unknown): ResourceView {
         : compileRepeat(toList(repeat, createProblem, true).map(compile))
     return (focus) => {
       const items = listElements(focus)
-      const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
+      const iterated = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
       const outer = variables['rowIndex']
       const iteratedRows = concatenateRows(
-        all.entries().map(([index, item]) => {
+        iterated.entries().map(([index, item]) => {
           variables['rowIndex'] = index
           return rows(item)
         }),

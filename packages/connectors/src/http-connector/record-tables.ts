@@ -262,9 +262,9 @@ export class TableSpool implements Disposable {
     if (this.size + bytes.length > this.#maxBytes) throw tooLarge(this.name, this.#maxBytes)
     try {
       for (let offset = 0; offset < bytes.length; ) {
-        const written = writeSync(this.descriptor, bytes, offset, bytes.length - offset, this.size)
-        offset += written
-        this.size += written
+        const bytesWritten = writeSync(this.descriptor, bytes, offset, bytes.length - offset, this.size)
+        offset += bytesWritten
+        this.size += bytesWritten
       }
     } catch (error) {
       throw diskProblem(error) ?? error

@@ -120,9 +120,9 @@ function parseCharacterSet(signs: string[]): PatternToken {
   return { kind: 'set', not, ranges }
 }
 
-function getLiteralPrefix(all: readonly PatternToken[]): string {
+function getLiteralPrefix(tokens: readonly PatternToken[]): string {
   let fixed = ''
-  for (const token of all) {
+  for (const token of tokens) {
     if (token.kind !== 'sign') break
     fixed += token.sign
   }
@@ -136,13 +136,13 @@ function getCommonPrefix(one: string, other: string): string {
 }
 
 /** Compares the key with all possible positions of the pattern in one pass, so the time is limited for every pattern. */
-function matchesTokens(all: readonly PatternToken[], key: readonly string[]): boolean {
-  const last = all.length - 1
-  let places = new PatternPositions(all.length)
-  let after = new PatternPositions(all.length)
+function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
+  const last = tokens.length - 1
+  let places = new PatternPositions(tokens.length)
+  let after = new PatternPositions(tokens.length)
   const enter = (into: PatternPositions, from: number, atFolder: boolean): void => {
     for (let at = from; into.add(at); at++) {
-      const kind = all[at]?.kind
+      const kind = tokens[at]?.kind
       if (kind !== 'some' && !(kind === 'folders' && (atFolder || at === last))) return
     }
   }
@@ -152,7 +152,7 @@ function matchesTokens(all: readonly PatternToken[], key: readonly string[]): bo
     const atFolder = sign === '/'
     for (let index = 0; index < places.size; index++) {
       const at = places.list[index]!
-      const token = all[at]
+      const token = tokens[at]
       if (token === undefined) continue
       if (token.kind === 'folders') enter(after, at, atFolder)
       else if (token.kind === 'some') {
@@ -162,7 +162,7 @@ function matchesTokens(all: readonly PatternToken[], key: readonly string[]): bo
     ;[places, after] = [after, places]
     if (places.size === 0) return false
   }
-  return places.has(all.length)
+  return places.has(tokens.length)
 }
 
 /** A set of positions of a pattern that can be cleared in constant time. */

@@ -31,7 +31,7 @@ export class ObjectCache implements Disposable {
   ): AsyncGenerator<[index: number, local: LocalObject], void, void> {
     const fetched = this.#objects.map(() => 0)
     let sum = 0
-    const load = async (index: number, both: AbortSignal): Promise<LocalObject> => {
+    const load = async (index: number, loadSignal: AbortSignal): Promise<LocalObject> => {
       const cached = this.#take(index)
       if (cached) return cached
       const onObjectProgress = (bytes: number) => {
@@ -43,7 +43,7 @@ export class ObjectCache implements Disposable {
         this.#reading,
         this.#objects[index]!,
         { log: this.#report.log, onProgress: onObjectProgress },
-        both,
+        loadSignal,
       )
     }
     const weights = this.#objects.map(({ size }) => size)
@@ -90,8 +90,8 @@ export async function* prefetchInOrder<T extends Disposable>(
   { weights, mostAhead, load }: PrefetchOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
-  const left = new AbortController()
-  const both = AbortSignal.any([signal, left.signal])
+  const abandoned = new AbortController()
+  const loadSignal = AbortSignal.any([signal, abandoned.signal])
   const ahead: Promise<T>[] = []
   let next = 0
   let weight = 0
@@ -99,7 +99,7 @@ export async function* prefetchInOrder<T extends Disposable>(
     for (let index = 0; index < weights.length; index++) {
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
-        const pending = load(next, both)
+        const pending = load(next, loadSignal)
         // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
         pending.catch(() => {})
         ahead.push(pending)
@@ -110,8 +110,9 @@ export async function* prefetchInOrder<T extends Disposable>(
       yield result
     }
   } finally {
-    left.abort()
-    for (const one of await Promise.allSettled(ahead)) if (one.status === 'fulfilled') one.value[Symbol.dispose]()
+    abandoned.abort()
+    for (const outcome of await Promise.allSettled(ahead))
+      if (outcome.status === 'fulfilled') outcome.value[Symbol.dispose]()
   }
 
   function fits(index: number): boolean {

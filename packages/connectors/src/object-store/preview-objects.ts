@@ -25,11 +25,16 @@ export async function previewObjects(
   const [object, another] = objects
   const preview = await previewObject(reading, object!, maxRows, signal)
   if (single) return preview
-  const more = another
+  const moreText = another
     ? `The preview shows the first of several objects that match "${key}".`
     : `The preview shows the only object that matches "${key}".`
   const { columns, rows, notes, complete, ...rest } = preview
-  return { ...rest, ...addOwnColumns(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
+  return {
+    ...rest,
+    ...addOwnColumns(columns, rows, object!),
+    notes: [...notes, moreText],
+    complete: complete && !another,
+  }
 }
 
 async function previewObject(

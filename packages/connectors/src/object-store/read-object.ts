@@ -84,12 +84,12 @@ export async function* readLocalObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: onProgress, second } = splitProgress(report)
-  using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
-  const { file, format } = opened
-  const fileReport = { ...report, progress: second(file.size) }
-  if (format === 'DELIMITED') return yield* readOpened(opened, options, fileReport, signal)
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.formatSentence)
+  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  using upload = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
+  const { file, format } = upload
+  const fileReport = { ...report, progress: onSecondProgress(file.size) }
+  if (format === 'DELIMITED') return yield* readOpened(upload, options, fileReport, signal)
+  if (!upload.inPlace) report.log('INFO', 'LOW', upload.formatSentence)
   yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }
 
@@ -130,19 +130,19 @@ async function downloadObject(options: ObjectDownload, signal: AbortSignal): Pro
   const to = Math.min(object.size, options.firstBytes ?? object.size)
   if (to > limits.mostBytes) throw createObjectTooLargeProblem(object, limits)
   const failed = new AbortController()
-  const both = AbortSignal.any([signal, failed.signal])
-  let done = 0
+  const downloadSignal = AbortSignal.any([signal, failed.signal])
+  let bytesWritten = 0
   let next = 0
   const onBytes = (bytes: number) => {
-    done += bytes
-    onProgress(done)
+    bytesWritten += bytes
+    onProgress(bytesWritten)
   }
 
   async function downloadParts(): Promise<void> {
     while (next < to) {
       const from = next
       next = Math.min(to, from + limits.partBytes)
-      await downloadPart({ ...options, onBytes }, from, next, both)
+      await downloadPart({ ...options, onBytes }, from, next, downloadSignal)
     }
   }
 

@@ -45,7 +45,7 @@ export async function* readObjectsAsOneTable(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
-  const { first, second } = splitProgress(report)
+  const { first, onSecondProgress } = splitProgress(report)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
   const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
@@ -79,7 +79,7 @@ export async function* readObjectsAsOneTable(
   )
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = createCombinedTable(unite(), { keyed })
-  const progress = second(total)
+  const progress = onSecondProgress(total)
 
   let hasStarted = false
   /** Objects for which the sampled types were wrong. The next read examines them completely before it returns types. */
@@ -123,7 +123,7 @@ export async function* readObjectsAsOneTable(
   }
   const readingOf = ({ key }: StoredObject): ObjectReading =>
     misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
-  const mergedFacts = () => [...held].map(([column, all]) => mergeFacts(column, all))
+  const mergedFacts = () => [...held].map(([column, evidences]) => mergeFacts(column, evidences))
   const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
@@ -141,9 +141,9 @@ function describeAllUnreadParts(unread: readonly string[]): string {
 type OptionalEvidence = ColumnFacts['evidence']
 
 /** Merges the type evidence of the objects. A column is undecided only if it is undecided in every object. */
-function mergeFacts(column: string, all: readonly OptionalEvidence[]): ColumnFacts {
-  const decided = all.filter((one) => one !== 'NOTHING')
-  const [first] = decided.length > 0 ? decided : all
+function mergeFacts(column: string, evidences: readonly OptionalEvidence[]): ColumnFacts {
+  const decided = evidences.filter((one) => one !== 'NOTHING')
+  const [first] = decided.length > 0 ? decided : evidences
   return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
 }
 

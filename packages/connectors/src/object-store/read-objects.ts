@@ -36,8 +36,8 @@ export async function findIncrement(
   if (!before) return undefined
   const { single, objects } = await selectObjects({ ...reading, key }, signal)
   const { newObjects, changed, unchangedObjects, gone } = diffObjects(before, objects)
-  const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
-  if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
+  const hasRowCounts = changed.every((object) => Object.hasOwn(before.rows, object.key))
+  if (gone > 0 || !hasRowCounts || (single && changed.length > 0)) return undefined
   return { before, newObjects, changed, unchangedObjects }
 }
 
@@ -81,24 +81,24 @@ export async function* readIncrement(
     'LOW',
     `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedObjects.length} ${formatIsOrAre(unchangedObjects.length)} unchanged.`,
   )
-  const came = sortByKey([...newObjects, ...changed])
-  if (came.length === 0) return
+  const objectsToRead = sortByKey([...newObjects, ...changed])
+  if (objectsToRead.length === 0) return
   const counts = new Map<string, number>()
   const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
   let isComplete = false
   const unreadObjects = (): readonly StoredObject[] => {
-    const one = shorter()
-    if (one === undefined) return []
-    const text = `"${one.key}" has fewer rows than before, so all objects are read and replace the old rows.`
+    const shorterObject = shorter()
+    if (shorterObject === undefined) return []
+    const text = `"${shorterObject.key}" has fewer rows than before, so all objects are read and replace the old rows.`
     if (!isComplete) report.log('INFO', 'MEDIUM', text)
     isComplete = true
     return unchangedObjects
   }
-  const combined = { objects: came, before: before.columns, keyed: true, counts, rest: unreadObjects }
+  const combined = { objects: objectsToRead, before: before.columns, keyed: true, counts, unreadObjects }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
-      return createLoadedObjects(settings, [...unchangedObjects, ...came], omitOwnColumns(feed.columns), rows)
+      return createLoadedObjects(settings, [...unchangedObjects, ...objectsToRead], omitOwnColumns(feed.columns), rows)
     }
     yield { ...feed, cursor, whole: () => isComplete }
   }
@@ -110,12 +110,12 @@ async function* readSingleObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first, second } = splitProgress(report)
+  const { first, onSecondProgress } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using local = await fetchObject(reading, object, { log, onProgress }, signal)
   try {
-    yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
+    yield* readLocalObject(reading, local, { ...report, progress: onSecondProgress(local.size) }, signal)
   } catch (error) {
     if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
     yield emptyRowStream('', [...reading.columnsBefore])
@@ -126,9 +126,9 @@ const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
 const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
 
 function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
-  const left = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
+  const emptyText = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${left}.`
+  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${emptyText}.`
 }
 
 function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {

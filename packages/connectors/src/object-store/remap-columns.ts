@@ -40,7 +40,7 @@ export class TupleLayout {
     const fields = starts.length - 1
     let to = 0
     for (let position = 0; position < from.length; ) {
-      const began = position
+      const recordStart = position
       position += 2
       for (let field = 0; field < fields; field++) {
         starts[field] = position
@@ -48,7 +48,7 @@ export class TupleLayout {
       }
       starts[fields] = position
       // An output row contains each input field at most once, so it grows at most by the added bytes.
-      const maxBytes = position - began + this.#added
+      const maxBytes = position - recordStart + this.#added
       if (target.length - to < maxBytes) target = growBuffer(target, to, maxBytes)
       this.#rows += 1
       to = this.#put(from, target, to)
@@ -97,8 +97,8 @@ function getAddedBytes(piece: TuplePiece): number {
   return 'number' in piece ? numberBytes : 0
 }
 
-function growBuffer(full: Buffer, usedBytes: number, more: number): Buffer {
-  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, usedBytes + more))
+function growBuffer(full: Buffer, usedBytes: number, neededBytes: number): Buffer {
+  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, usedBytes + neededBytes))
   full.copy(next, 0, 0, usedBytes)
   return next
 }

@@ -46,14 +46,14 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
   const message = getErrorMessage(error)
   const number = listErrorNumbers(error).find((errorNumber) => byNumber[errorNumber] !== undefined)
   if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
-  const all = listCodes(error)
+  const codes = listCodes(error)
   // For a rejected sign-in, the driver keeps only the message of the server and not its number.
-  if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
-  if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
-  if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
-  if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
+  if (codes.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
+  if (codes.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
+  if (codes.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
+  if (!codes.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
     return isDriverOrServerError(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
-  const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
+  const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...codes].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 

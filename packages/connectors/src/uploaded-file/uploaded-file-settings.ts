@@ -46,12 +46,12 @@ export function assertCsvOptions({
 
 type CsvColumn = NonNullable<CsvOptions['columns']>[number]
 
-function assertColumn(column: CsvColumn, index: number, all: readonly CsvColumn[]): void {
+function assertColumn(column: CsvColumn, index: number, columns: readonly CsvColumn[]): void {
   const { label, index: columnIndex, name, dataType, precision, scale, dateFormat } = column
   const refuse = (detail: string) => invalidSetting(`/columns/${index}`, detail)
   if ((label === undefined) === (columnIndex === undefined))
     throw refuse('Identify the column either by its label or by its index, which starts at 0.')
-  if (all.findIndex((other) => other.label === label && other.index === columnIndex) < index)
+  if (columns.findIndex((other) => other.label === label && other.index === columnIndex) < index)
     throw refuse('This column is listed twice. Remove one of the entries.')
   const nameProblem = name === undefined ? undefined : identifierProblem(name)
   if (nameProblem) throw invalidSetting(`/columns/${index}/name`, nameProblem)

@@ -90,14 +90,14 @@ export function badByte(bytes: Uint8Array, from: number, next: number): string {
 
 /** Returns the number of bytes of the well-formed character at `position` (table 3-7 of the Unicode standard), or 0 if it is not well-formed. */
 function characterLength(bytes: Uint8Array, position: number, end: number): number {
-  const lead = bytes[position]!
-  if (lead < 0x80) return 1
-  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
+  const firstByte = bytes[position]!
+  if (firstByte < 0x80) return 1
+  const length = firstByte < 0xc2 ? 0 : firstByte < 0xe0 ? 2 : firstByte < 0xf0 ? 3 : firstByte < 0xf5 ? 4 : 0
   if (length === 0 || position + length > end) return 0
-  const second = bytes[position + 1]!
-  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
-  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
-  if (second < low || second > high) return 0
+  const secondByte = bytes[position + 1]!
+  const low = firstByte === 0xe0 ? 0xa0 : firstByte === 0xf0 ? 0x90 : 0x80
+  const high = firstByte === 0xed ? 0x9f : firstByte === 0xf4 ? 0x8f : 0xbf
+  if (secondByte < low || secondByte > high) return 0
   for (let i = 2; i < length; i++) if ((bytes[position + i]! & 0xc0) !== 0x80) return 0
   return length
 }

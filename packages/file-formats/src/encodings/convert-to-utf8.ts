@@ -21,10 +21,10 @@ export function convertToUtf8(
 
 async function* decodeChunks(source: ByteSource, encoding: string, skip: number): AsyncGenerator<Buffer, void, void> {
   const decoder = encoding === 'utf-8' ? undefined : decoderOf(encoding)
-  let left = skip
+  let remaining = skip
   for await (const chunk of source.chunks()) {
-    const bytes = left === 0 ? chunk : chunk.subarray(left)
-    left = Math.max(0, left - chunk.length)
+    const bytes = remaining === 0 ? chunk : chunk.subarray(remaining)
+    remaining = Math.max(0, remaining - chunk.length)
     if (bytes.length > 0) yield decoder ? decoder.decode(bytes) : bytes
   }
   if (decoder) yield decoder.end()
@@ -137,11 +137,11 @@ class Utf16Decoder implements TextDecoderPort {
     let end = length - (length % 2)
     const high = units[end - (this.#swap ? 2 : 1)]!
     if (end > 0 && (high & 0xfc) === 0xd8) end -= 2
-    const written = this.#convert(units.subarray(0, end))
+    const convertedBytes = this.#convert(units.subarray(0, end))
     // The held bytes keep the order of the file, so that they can precede the next chunk.
     units.copyWithin(0, end, length)
     this.#held = length - end
-    return this.#out.subarray(0, written)
+    return this.#out.subarray(0, convertedBytes)
   }
 
   end(): Buffer {

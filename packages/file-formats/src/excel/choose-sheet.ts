@@ -32,10 +32,10 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
   }
   if (sheet.hasRows) return sheet
   const otherSheets = sheets.filter(({ hasRows }) => hasRows)
-  const instead =
+  const advice =
     otherSheets.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${formatSheetList(otherSheets, sheets)}.`
   const code = otherSheets.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
-  throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
+  throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${advice}`)
 }
 
 export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): FoundSheet[] =>
@@ -54,8 +54,8 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
   const read = sheets.find(({ isRead }) => isRead)
   if (unread.length === 0 || !read) return undefined
   const sheetTexts = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
-  const more = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
-  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
+  const moreText = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
+  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${moreText}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
 const mostListed = 20

@@ -103,8 +103,14 @@ export class SharedTexts {
 
   #save(number: number, page: Buffer): void {
     try {
-      for (let done = 0; done < pageBytes; ) {
-        done += writeSync(this.#file!, page, done, pageBytes - done, number * pageBytes + done)
+      for (let bytesWritten = 0; bytesWritten < pageBytes; ) {
+        bytesWritten += writeSync(
+          this.#file!,
+          page,
+          bytesWritten,
+          pageBytes - bytesWritten,
+          number * pageBytes + bytesWritten,
+        )
       }
     } catch (error) {
       throw diskProblem(error) ?? error

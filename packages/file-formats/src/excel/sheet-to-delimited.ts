@@ -29,7 +29,8 @@ export async function writeSheet(
   const workbook = await readWorkbook(archive)
   const context = await contextOf(archive, workbook, about)
   const listed: (WorkbookSheet & { hasRows: boolean })[] = []
-  for (const one of workbook.sheets) listed.push({ ...one, hasRows: await hasRows(archive, one, context) })
+  for (const chosenSheet of workbook.sheets)
+    listed.push({ ...chosenSheet, hasRows: await hasRows(archive, chosenSheet, context) })
   const sheet = chooseSheet(listed, options, name)
   const sheetBytes = partOf(archive, sheet.path)
   const bytes = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)

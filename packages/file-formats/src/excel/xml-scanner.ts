@@ -134,8 +134,8 @@ export class XmlScanner {
       if (this.#depth > 0) this.#handler.text(this, from, position, false)
       return position
     }
-    const second = bytes[from + 1]
-    if (second === BANG || second === QUESTION) return this.#special(from)
+    const secondByte = bytes[from + 1]
+    if (secondByte === BANG || secondByte === QUESTION) return this.#special(from)
     let position = from + 1
     for (let quote = 0; ; position++) {
       if (position >= end) return -1

@@ -32,12 +32,12 @@ async function openEncoder(): Promise<{
     const { WorkbookWriter } = await import('./xlsx-encoder.ts')
     const workbook = new WorkbookWriter(columns)
     workbook.output.on('data', (chunk: Buffer) => sendBytes(chunk))
-    const ended = once(workbook.output, 'end')
+    const workbookEnded = once(workbook.output, 'end')
     return {
       write: (cells) => workbook.write(cells),
       async end() {
         await workbook.end()
-        await ended
+        await workbookEnded
       },
     }
   }

@@ -43,14 +43,14 @@ export function addDeclared(
   declarations: readonly ColumnOptions[],
   declared: readonly DeclaredColumn[],
 ): ColumnOptions[] {
-  const left = new Set(declared)
+  const unusedColumns = new Set(declared)
   const columns = declarations.map((column) => {
     const declaration = declared.find(({ index, label }) =>
       column.index === undefined ? column.label === label : column.index === index,
     )
-    if (declaration) left.delete(declaration)
+    if (declaration) unusedColumns.delete(declaration)
     const typed = column.dataType !== undefined || column.dateFormat !== undefined
     return declaration && !typed ? { ...column, dataType: declaration.dataType, declared: true } : column
   })
-  return [...columns, ...[...left].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
+  return [...columns, ...[...unusedColumns].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
 }

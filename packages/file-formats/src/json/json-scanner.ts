@@ -69,14 +69,15 @@ export class JsonScanner {
         if (depth === 0) return position
         position = afterSpace(bytes, position, end)
         if (position >= end) return NEEDS_MORE
-        const opened = open[depth - 1]!
+        const openedAt = open[depth - 1]!
         if (bytes[position] === COMMA) {
-          position = opened === OPEN_OBJECT ? this.key(bytes, afterSpace(bytes, position + 1, end), end) : position + 1
+          position =
+            openedAt === OPEN_OBJECT ? this.key(bytes, afterSpace(bytes, position + 1, end), end) : position + 1
           if (position < 0) return position
           break
         }
-        if (bytes[position] !== opened + 2) {
-          return this.broken(`a comma or ${String.fromCharCode(opened + 2)} is expected`, position)
+        if (bytes[position] !== openedAt + 2) {
+          return this.broken(`a comma or ${String.fromCharCode(openedAt + 2)} is expected`, position)
         }
         depth--
         position++

@@ -204,24 +204,24 @@ function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
   for (let i = 0; i < count; i++) {
     const start = starts[i]!
     const end = start + lengths[i]!
-    let all = 0
+    let total = 0
     let less = 0
     let position = start
     for (; position + 4 <= end; position += 4) {
       const word = view.getInt32(position)
-      all |= word
+      total |= word
       // The highest bit of a byte is set if the byte is 0.
       less |= (word - 0x01010101) & ~word
     }
     for (; position < end; position++) {
       const byte = bytes[position]!
-      all |= byte
+      total |= byte
       less |= (byte - 1) & ~byte
     }
-    all &= 0x80808080
+    total &= 0x80808080
     less &= 0x80808080
     let fault: string | undefined
-    if (all !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
+    if (total !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
     else if (less !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
     else if (reading.as === 'json') fault = jsonFault(bytes, start, end)
     if (fault === undefined) continue

@@ -293,8 +293,8 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
       return (values, offset, row, notes) => {
         const { view } = values as FixedValues
         const units = reading.wide ? view.getBigInt64(offset * 8, true) : BigInt(view.getInt32(offset * 4, true))
-        const all = units * BigInt(reading.nanoseconds)
-        if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
+        const totalNanoseconds = units * BigInt(reading.nanoseconds)
+        if (totalNanoseconds >= 0n && totalNanoseconds < nanosecondsOfDay) return timeText(Number(totalNanoseconds))
         notes.fault(row, 'is not a time of day')
         return ''
       }

@@ -25,17 +25,17 @@ export class HybridReader {
 
   /** Fills `out` up to `count`. */
   read(out: Uint8Array | Int32Array, count: number): void {
-    for (let done = 0; done < count; ) {
+    for (let valuesRead = 0; valuesRead < count; ) {
       if (this.#repeated > 0) {
-        const taken = Math.min(this.#repeated, count - done)
-        out.fill(this.#value, done, done + taken)
+        const taken = Math.min(this.#repeated, count - valuesRead)
+        out.fill(this.#value, valuesRead, valuesRead + taken)
         this.#repeated -= taken
-        done += taken
+        valuesRead += taken
       } else if (this.#packed > 0) {
-        const taken = Math.min(this.#packed, count - done)
-        this.#unpack(out, done, taken)
+        const taken = Math.min(this.#packed, count - valuesRead)
+        this.#unpack(out, valuesRead, taken)
         this.#packed -= taken
-        done += taken
+        valuesRead += taken
         if (this.#packed === 0) this.#skipGroup()
       } else this.#nextRun()
     }

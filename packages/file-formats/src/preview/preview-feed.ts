@@ -55,14 +55,14 @@ async function takeFirstRows(
   maxRows: number,
 ): Promise<{ rows: PreviewCell[][]; complete: boolean }> {
   const rows: PreviewCell[][] = []
-  let left = maxPreviewCharacters
+  let charactersLeft = maxPreviewCharacters
   for await (const chunk of chunks) {
-    const read = readTuples(chunk.bytes, types, maxRows + 1 - rows.length, left)
+    const read = readTuples(chunk.bytes, types, maxRows + 1 - rows.length, charactersLeft)
     for (const row of read.rows) rows.push(row)
-    left -= read.characters
+    charactersLeft -= read.characters
     chunk.release?.()
     if (rows.length > maxRows) return { rows: rows.slice(0, maxRows), complete: false }
-    if (left < 0) return { rows, complete: false }
+    if (charactersLeft < 0) return { rows, complete: false }
   }
   return { rows, complete: true }
 }

@@ -82,21 +82,21 @@ const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.li
 /** Returns as many rows as fit into a response. */
 function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
   const rows: PreviewCell[][] = []
-  let left = maxPreviewCharacters
+  let charactersLeft = maxPreviewCharacters
   for (const tuple of tuples) {
-    if (left < 0) break
-    const read = readTuples(tuple, columns, 1, left)
+    if (charactersLeft < 0) break
+    const read = readTuples(tuple, columns, 1, charactersLeft)
     rows.push(...read.rows)
-    left -= read.characters
+    charactersLeft -= read.characters
   }
   return rows
 }
 
 /** Returns the rejected rows found in the preview, then those rejected before, up to the number that is shown. */
-async function firstRejected(rejectedRows: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
+async function firstRejected(rejectedRows: readonly RejectedRow[], upload: OpenedUpload): Promise<RejectedRow[]> {
   const first = rejectedRows.slice(0, mostRejected)
   if (first.length === mostRejected) return first
-  for await (const rows of opened.rejects()) {
+  for await (const rows of upload.rejects()) {
     first.push(...rows.slice(0, mostRejected - first.length))
     if (first.length === mostRejected) break
   }

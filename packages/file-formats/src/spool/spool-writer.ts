@@ -69,9 +69,9 @@ export class SpoolWriter {
     if (written > this.#limit) throw tooLarge(this.#name, this.#limit)
     if (written > this.#dense) throw tooDense(this.#name)
     try {
-      for (let done = 0; done < chunk.length; ) {
-        const wrote = writeSync(this.#descriptor, chunk, done, chunk.length - done, this.#written)
-        done += wrote
+      for (let bytesWritten = 0; bytesWritten < chunk.length; ) {
+        const wrote = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
+        bytesWritten += wrote
         this.#written += wrote
       }
     } catch (error) {

@@ -90,12 +90,12 @@ async function normaliseContent(
 async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, notices: string[]): Promise<NormalisedFile> {
   assertFormat('DELIMITED', job.expectedFormat, job.name)
   const out = createOutput(job)
-  const written = await writeSheet(archive, out, job)
-  const { number, name } = written.sheets.find(({ isRead }) => isRead)!
-  const sheetCount = written.sheets.length
+  const sheetResult = await writeSheet(archive, out, job)
+  const { number, name } = sheetResult.sheets.find(({ isRead }) => isRead)!
+  const sheetCount = sheetResult.sheets.length
   const sheet = sheetCount === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${sheetCount})`
   return finishOutput('DELIMITED', out, {
-    ...written,
+    ...sheetResult,
     notices: [...notices, `an Excel workbook, of which ${sheet} was read`],
   })
 }

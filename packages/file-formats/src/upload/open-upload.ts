@@ -140,7 +140,7 @@ async function openNormalised(
       options,
       limits,
       ...(firstBytes !== undefined && { firstBytes }),
-      ...(expectedFormat && { wanted: expectedFormat }),
+      ...(expectedFormat && { expectedFormat }),
     }
     const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
     const after = fstatSync(source, { bigint: true })

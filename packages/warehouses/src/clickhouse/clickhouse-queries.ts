@@ -47,14 +47,14 @@ import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readS
 const graceSeconds = 5
 
 export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
-  const share = `clickhouse ${access.key}`
+  const slotKey = `clickhouse ${access.key}`
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => runUserQuery(access, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', share, signal)
+      using _slot = await acquireQuery('pushes', slotKey, signal)
       await ensureProvisioned()
       yield* queryPages(access, request, pageRows, signal)
     },
@@ -63,7 +63,7 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
       run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => readQueryPlan(access, request, signal))
     },
   }
@@ -134,11 +134,11 @@ async function streamQuery(
   { limits, columns, ...request }: ReadRequest,
   signal?: AbortSignal,
 ): Promise<QueryRows & { more: boolean }> {
-  const sent = startQuery(access, request, signal)
+  const sentRequest = startQuery(access, request, signal)
   try {
-    return await takeRows(await sent.response, limits, columns)
+    return await takeRows(await sentRequest.response, limits, columns)
   } catch (error) {
-    throw await sent.explain(error)
+    throw await sentRequest.explain(error)
   }
 }
 
@@ -219,10 +219,10 @@ async function exportRows(
   try {
     const { sql, database, columns } =
       'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
-    const sent = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
+    const sentRequest = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
     try {
       // Errors before the first row are thrown here, so that the caller can still answer with a problem.
-      const result = resources.use(await openResult(await sent.response, columns))
+      const result = resources.use(await openResult(await sentRequest.response, columns))
       async function* batches() {
         try {
           let rows: RowCell[][] = []
@@ -234,7 +234,7 @@ async function exportRows(
           }
           yield rows
         } catch (error) {
-          throw toProblem(await sent.explain(error))
+          throw toProblem(await sentRequest.explain(error))
         }
       }
       const openResources = resources.move()
@@ -244,7 +244,7 @@ async function exportRows(
         [Symbol.asyncDispose]: () => openResources.disposeAsync(),
       }
     } catch (error) {
-      throw await sent.explain(error)
+      throw await sentRequest.explain(error)
     }
   } catch (error) {
     throw toProblem(error)
@@ -356,17 +356,17 @@ async function* queryPages(
       { database: home, parameters, signal, queryId, settings: { max_execution_time: seconds, max_insert_threads: 1 } },
     )
     const shape = (await readShape(access.service, database, 'result'))!
-    let left = rows
-    for (let offset = 0; left > 0; ) {
-      const rowsToRead = Math.min(size, left)
+    let rowsLeft = rows
+    for (let offset = 0; rowsLeft > 0; ) {
+      const rowsToRead = Math.min(size, rowsLeft)
       const sql = `select * from ${resultTable}${orderOf(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
       const page = await streamQuery(access, { sql, seconds: 60, limits: { rows: rowsToRead, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(rowsToRead, bytes)
-      const more = page.rows.length === rowsToRead
-      if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more }
-      if (!more) return
+      const hasMore = page.rows.length === rowsToRead
+      if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more: hasMore }
+      if (!hasMore) return
       offset += page.rows.length
-      left -= page.rows.length
+      rowsLeft -= page.rows.length
     }
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)

@@ -171,11 +171,11 @@ export async function assertUnread(
     .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))
     .map(([reader]) => (JSON.parse(reader) as string[]).join('.'))
     .filter((reader) => reader !== `${schema}.${name}`)
-  const all = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
-  if (all.length > 0)
+  const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
+  if (readerNames.length > 0)
     throw viewProblem(
       'VIEWS_DEPEND',
-      `${qualifiedName} is still in use: ${all.join(', ')} read it. Drop these views first.`,
+      `${qualifiedName} is still in use: ${readerNames.join(', ')} read it. Drop these views first.`,
     )
 }
 

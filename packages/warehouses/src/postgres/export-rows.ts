@@ -37,8 +37,13 @@ export async function exportRows(
     if (header !== '') yield Buffer.from(header)
     for (let chunk = first; chunk; chunk = await session.run(() => copy.next())) yield chunk
   }
-  const opened = resources.move()
-  return { columns, bytes: bytes(), rowCount: () => copy.rows, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  const openResources = resources.move()
+  return {
+    columns,
+    bytes: bytes(),
+    rowCount: () => copy.rows,
+    [Symbol.asyncDispose]: () => openResources.disposeAsync(),
+  }
 }
 
 type ExportedQuery = Extract<ExportSource, { query: unknown }>['query']

@@ -60,8 +60,8 @@ async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signa
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
     if (!fetched.truncated && client.getTransactionStatus() !== 'T') throw lostTransaction()
     const columns = resultColumns(fetched.fields)
-    const more = fetched.rows.length > rows || fetched.truncated
-    return { columns, rows: toCells(fetched.rows.slice(0, rows), columns), truncated: fetched.truncated, more }
+    const hasMore = fetched.rows.length > rows || fetched.truncated
+    return { columns, rows: toCells(fetched.rows.slice(0, rows), columns), truncated: fetched.truncated, more: hasMore }
   })
 }
 
@@ -76,7 +76,7 @@ async function* queryPages(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows, void, undefined> {
   const { pageRows: size, rows, offset, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
-  let left = rows
+  let rowsLeft = rows
   await using session = openQuerySession(access, userQuery, { seconds, prefix: holdPrefix, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
@@ -84,22 +84,22 @@ async function* queryPages(
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
     // The output formats were set for the transaction, which has ended.
-    const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
-    await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${written}`)
+    const settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
+    await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${settings}`)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
-  while (left > 0) {
-    const rowsToRead = Math.min(size, left)
+  while (rowsLeft > 0) {
+    const rowsToRead = Math.min(size, rowsLeft)
     const page = await session.run(async (client) => {
       const fetched = await fetchRows(client, rowsToRead, bytes)
       if (fetched.truncated) throw pageTooLarge(rowsToRead, bytes)
       const columns = resultColumns(fetched.fields)
-      const more = fetched.rows.length === rowsToRead
-      return { columns, rows: toCells(fetched.rows, columns), truncated: false, more }
+      const hasMore = fetched.rows.length === rowsToRead
+      return { columns, rows: toCells(fetched.rows, columns), truncated: false, more: hasMore }
     })
     if (page.rows.length > 0) yield page
     if (!page.more) return
-    left -= page.rows.length
+    rowsLeft -= page.rows.length
   }
 }
 

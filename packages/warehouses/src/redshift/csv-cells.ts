@@ -110,21 +110,21 @@ function textWriter(type: SqlType): CellWriter {
 
 const [comma, newline] = [0x2c, 0x0a]
 
-/** Yields rows as CSV, one megabyte of whole lines at a time. `none` is the word for NULL; it is random, so no value can equal it. */
+/** Yields rows as CSV, one megabyte of whole lines at a time. `nullWord` is the word for NULL; it is random, so no value can equal it. */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
   content: RowContent,
-  none: string,
-  counted: StreamCounts,
+  nullWord: string,
+  counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, type, nullable, stored }, index) => {
     const cell = csvCell(stored.dataType, type)
     const end = index === columns.length - 1 ? newline : comma
     return {
       label,
-      none: nullable
+      writeNull: nullable
         ? (out: GrowingBuffer) => {
-            out.position += out.bytes.write(none, out.position, 'latin1')
+            out.position += out.bytes.write(nullWord, out.position, 'latin1')
             out.bytes[out.position++] = end
           }
         : undefined,
@@ -135,5 +135,5 @@ export function csvRows(
     }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
-  return convertCopyTuples(tuples, writers, { qualifiedName: quotedPlace, counted })
+  return convertCopyTuples(tuples, writers, { qualifiedName: quotedPlace, counts })
 }

@@ -25,15 +25,15 @@ export interface StagingBucket {
 }
 
 export function bucketOf(location: StagingLocation): StagingBucket {
-  const ask = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(location, operation, signal)
+  const request = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(location, operation, signal)
   return {
-    put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
-    remove: async (key) => void (await ask({ method: 'DELETE', key })),
+    put: async (key, body, signal) => void (await request({ method: 'PUT', key, body }, signal)),
+    remove: async (key) => void (await request({ method: 'DELETE', key })),
     async list(prefix) {
       const keys: string[] = []
       for (let next: string | undefined; ; ) {
         const query = { 'list-type': '2', prefix, ...(next !== undefined && { 'continuation-token': next }) }
-        const page = await ask({ method: 'GET', query })
+        const page = await request({ method: 'GET', query })
         // The service's keys contain only letters, digits and a few signs, so the XML escapes none of them.
         keys.push(...[...page.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key!))
         next = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
@@ -59,13 +59,13 @@ async function requestWithRetry(
 ): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted()
-    const answer = await requestOnce(location, operation, signal).catch((error: unknown) => {
+    const response = await requestOnce(location, operation, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
       return error instanceof Error ? error : new Error(String(error))
     })
-    if (typeof answer === 'string') return answer
-    const passing = answer instanceof Error || answer.status >= 500 || answer.status === 429
-    if (!passing || tries >= retryPolicy.length) throw bucketProblem(location, answer)
+    if (typeof response === 'string') return response
+    const passing = response instanceof Error || response.status >= 500 || response.status === 429
+    if (!passing || tries >= retryPolicy.length) throw bucketProblem(location, response)
     await sleep(retryPolicy[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
   }
 }
@@ -107,15 +107,15 @@ async function requestOnce(
 }
 
 /** Returns the problem of a failed bucket request. Its message contains neither the secret key nor a signature. */
-function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Error): WarehouseProblem {
-  if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
+function bucketProblem({ bucket }: StagingLocation, response: BucketRefusal | Error): WarehouseProblem {
+  if (response instanceof Error || response.status >= 500 || response.status === 429)
     return new WarehouseProblem(
       'WAREHOUSE_UNAVAILABLE',
       'The staging bucket for Redshift is unreachable. Try again in a moment.',
-      { retryable: true, cause: answer instanceof Error ? answer : undefined },
+      { retryable: true, cause: response instanceof Error ? response : undefined },
     )
   return new WarehouseProblem(
     'WAREHOUSE_ACCESS_DENIED',
-    `Sluice cannot access the staging bucket "${bucket}" for Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
+    `Sluice cannot access the staging bucket "${bucket}" for Redshift (${response.status}${response.code && ` ${response.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
   )
 }

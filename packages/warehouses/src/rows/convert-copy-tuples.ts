@@ -6,7 +6,7 @@ export interface ColumnWriter {
   label: string
   value: CellWriter
   /** Writes NULL, with at most 16 bytes. Undefined for a key column, which cannot be NULL. */
-  none: ((out: GrowingBuffer) => void) | undefined
+  writeNull: ((out: GrowingBuffer) => void) | undefined
 }
 
 /** Counts the rows and bytes of a stream. */
@@ -27,7 +27,7 @@ const valueOverheadBytes = 64
 export async function* convertCopyTuples(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly ColumnWriter[],
-  { qualifiedName, counted, between }: { qualifiedName: string; counted: StreamCounts; between?: number },
+  { qualifiedName, counts, between }: { qualifiedName: string; counts: StreamCounts; between?: number },
 ): AsyncGenerator<Buffer> {
   const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), position: 0 }
   for await (const { bytes, release } of chunks) {
@@ -44,8 +44,8 @@ export async function* convertCopyTuples(
         position += 4
         ensureRoom(out, valueOverheadBytes)
         if (length < 0) {
-          if (!column.none) throw nullKey(qualifiedName, column)
-          column.none(out)
+          if (!column.writeNull) throw nullKey(qualifiedName, column)
+          column.writeNull(out)
           continue
         }
         if (position + length > bytes.length) throw malformedTupleProblem(qualifiedName)
@@ -59,10 +59,10 @@ export async function* convertCopyTuples(
         position += length
       }
       ensureRoom(out, 1)
-      counted.rows += 1
+      counts.rows += 1
       if (out.position >= chunkBytes - 4096) yield takeChunk(out)
     }
-    counted.bytes += bytes.length
+    counts.bytes += bytes.length
     release?.()
   }
   if (out.position > 0) yield takeChunk(out)

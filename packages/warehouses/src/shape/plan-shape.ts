@@ -252,8 +252,10 @@ function refusedChange(
   if (fedBefore.size === 0) return undefined
   const now = new Set(planned.map(({ name }) => name))
   const retyped = planned.flatMap(({ name, type }) => {
-    const one = fedBefore.get(name)
-    return one && !one.undecided && one.type !== type ? [`"${name}" needs ${type} instead of ${one.type}`] : []
+    const remembered = fedBefore.get(name)
+    return remembered && !remembered.undecided && remembered.type !== type
+      ? [`"${name}" needs ${type} instead of ${remembered.type}`]
+      : []
   })
   const changes = [
     ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),

@@ -62,9 +62,9 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   for (let index = 0; index < tokens.length; index++) {
     const token = tokens[index]!
     if (token.kind === 'parameter') {
-      const instead = around.parameter?.(Number(token.text.slice(1)))
-      if (instead === undefined) continue
-      replace(token, token, instead)
+      const parameterText = around.parameter?.(Number(token.text.slice(1)))
+      if (parameterText === undefined) continue
+      replace(token, token, parameterText)
       expecting = false
       continue
     }

@@ -35,10 +35,10 @@ export async function withPublishLock<Result>(
     return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
     for (;;) {
-      const done = await withLedgerLock(dialect, sessions, async () =>
+      const outcome = await withLedgerLock(dialect, sessions, async () =>
         (await applyDecisions(dialect, sessions)) ? undefined : { result: await callback(sessions) },
       )
-      if (done) return done.result
+      if (outcome) return outcome.result
     }
   })
 }

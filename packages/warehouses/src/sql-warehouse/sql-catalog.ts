@@ -44,11 +44,11 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
       checkName(dialect, 'schema', schema)
       await withService(`"${schema}"`, async (session) => {
         if (!(await listSchemas(dialect, session)).includes(schema)) return
-        const left = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
-        if (left.length > 0)
+        const relationNames = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
+        if (relationNames.length > 0)
           throw new WarehouseProblem(
             'SCHEMA_NOT_EMPTY',
-            `"${schema}" is still in use: ${left.slice(0, 5).join(', ')}. Drop these tables first.`,
+            `"${schema}" is still in use: ${relationNames.slice(0, 5).join(', ')}. Drop these tables first.`,
           )
         for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
       })

@@ -49,14 +49,14 @@ const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
   /** The key under which the warehouse's queries share query slots. */
-  const share = randomUUID()
+  const slotKey = randomUUID()
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', share, signal)
+      using _slot = await acquireQuery('pushes', slotKey, signal)
       // Prepares the warehouse on its first use, and translates errors of that. The generator translates its own errors.
       await run('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
@@ -68,7 +68,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
     },
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }
@@ -231,7 +231,7 @@ async function exportRows(
     return queryProblemOf(dialect, error, query, seconds)
   }
   try {
-    const opened = await retryOnMissingTable(dialect, async () => {
+    const openedExport = await retryOnMissingTable(dialect, async () => {
       const { text, columns } =
         'table' in source
           ? await readTableSource(dialect, source.table)
@@ -244,15 +244,15 @@ async function exportRows(
       const first = await batches.next()
       return { columns, batches, first, session: opening.move() }
     })
-    resources.use(opened.session)
-    const { batches, first } = opened
-    const columns = opened.columns ?? resultColumns(first.done ? [] : first.value.columns)
+    resources.use(openedExport.session)
+    const { batches, first } = openedExport
+    const columns = openedExport.columns ?? resultColumns(first.done ? [] : first.value.columns)
     async function* rows() {
       try {
-        let left = limit
-        for (let batch = first; !batch.done && left > 0; batch = await batches.next()) {
-          const includedRows = batch.value.rows.slice(0, left)
-          left -= includedRows.length
+        let rowsLeft = limit
+        for (let batch = first; !batch.done && rowsLeft > 0; batch = await batches.next()) {
+          const includedRows = batch.value.rows.slice(0, rowsLeft)
+          rowsLeft -= includedRows.length
           yield includedRows.map((row) => asJson(row, columns))
         }
       } catch (error) {
@@ -379,8 +379,8 @@ async function* queryPages(
     )
     const { quoted, place: at } = dialect.names
     const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
-    const all = `select ${names.map(quoted).join(', ')} from ${at(resultTable)}${inOrder}`
-    yield* pagesOf(dialect, { text: all, columns, limits }, signal)
+    const selectAll = `select ${names.map(quoted).join(', ')} from ${at(resultTable)}${inOrder}`
+    yield* pagesOf(dialect, { text: selectAll, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, userQuery, seconds)
@@ -422,7 +422,7 @@ async function* pagesOf(
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
   const resultColumnList = resultColumns(columns)
-  let left = rows
+  let rowsLeft = rows
   let skip = offset
   let page: RowCell[][] = []
   const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
@@ -435,7 +435,7 @@ async function* pagesOf(
         skip -= 1
         continue
       }
-      if (left <= 0) break
+      if (rowsLeft <= 0) break
       if (page.length === size) {
         yield whole(true)
         page = []
@@ -443,10 +443,10 @@ async function* pagesOf(
       }
       page.push(row)
       bufferedBytes += bytesPerRow
-      left -= 1
+      rowsLeft -= 1
     }
     if (bufferedBytes > bytes && page.length < size) throw pageTooLarge(size, bytes)
-    if (left <= 0) break
+    if (rowsLeft <= 0) break
   }
   if (page.length > 0) yield whole(false)
 }

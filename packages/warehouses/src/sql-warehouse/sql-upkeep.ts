@@ -66,8 +66,8 @@ async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[
   if (relations.length === 0) return
   const { dropView, dropTable } = dialect.changes
   await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
-    for (const one of relations)
-      await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
+    for (const relation of relations)
+      await session.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation)).catch(() => {})
   })
 }
 

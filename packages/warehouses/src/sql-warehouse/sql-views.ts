@@ -229,11 +229,11 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
-  const all = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
-  if (all.length > 0)
+  const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
+  if (readerNames.length > 0)
     throw viewProblem(
       'VIEWS_DEPEND',
-      `${quotePlace(place)} is still in use: ${all.join(', ')} read it. Drop these views first.`,
+      `${quotePlace(place)} is still in use: ${readerNames.join(', ')} read it. Drop these views first.`,
     )
 }
 

@@ -67,10 +67,10 @@ export async function changePassword(
     await sql`
       update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user.id}`.execute(trx)
-    const ended = await endOtherSessions(trx, user.id, caller.session)
+    const endedSessions = await endOtherSessions(trx, user.id, caller.session)
     await revokeLinks(trx, user.id)
     await mailPasswordChanged(trx, config, user)
-    request.audit(caller.uid, { outcome: 'password changed', ended })
+    request.audit(caller.uid, { outcome: 'password changed', ended: endedSessions })
   })
 }
 

@@ -174,8 +174,8 @@ function* listGrantViolations(
 }
 
 function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): FieldViolation[] {
-  const needed = grantTypes.some(({ value }) => value === 'authorization_code')
-  if (needed && redirectUris.length === 0)
+  const needsRedirect = grantTypes.some(({ value }) => value === 'authorization_code')
+  if (needsRedirect && redirectUris.length === 0)
     return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
   return listRedirectUriViolations(redirectUris)
 }

@@ -22,7 +22,7 @@ export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteC
       ...readPageFacts(request, prefix),
       action: prefix + forgotPasswordPath,
       csrf: csrf.issue(request, response),
-      wrong: fieldErrors,
+      fieldErrors,
     }
     sendPage(response, fieldErrors ? 422 : 200, renderForgotPasswordPage(pageFacts))
   }

@@ -26,8 +26,8 @@ export const createPasswordRoutes = (pages: PageRouteContext): Router =>
       operation: 'auth.resetPassword',
       needsPassword: () => true,
       renderPage: (pageFacts) => renderNewPasswordPage({ ...pageFacts, purpose: 'reset' }),
-      use: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
-      done: () => '/account/password-changed',
+      useLink: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
+      signInAfterUse: () => '/account/password-changed',
     },
     pages,
   )
@@ -42,8 +42,8 @@ export const createInvitationRoutes = (pages: PageRouteContext): Router =>
       needsPassword: ({ ssoAuth }) => !ssoAuth,
       renderPage: (pageFacts, { ssoAuth }) =>
         ssoAuth ? renderJoinPage(pageFacts) : renderNewPasswordPage({ ...pageFacts, purpose: 'invitation' }),
-      use: acceptInvitation,
-      done: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
+      useLink: acceptInvitation,
+      signInAfterUse: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
     },
     pages,
   )
@@ -61,14 +61,14 @@ interface LinkUse {
   needsPassword(user: LinkUser): boolean
   renderPage(pageFacts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
   /** Uses the link. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password. */
-  use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
+  useLink(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
   /** The path of the final page. */
-  done(user: LinkUser): string
+  signInAfterUse(user: LinkUser): string
 }
 
 /** Returns the routes of a kind of links: GET shows the page of a link without using the link, POST uses the link. */
 function createLinkRoutes(
-  { purpose, action, operation, needsPassword, renderPage, use, done }: LinkUse,
+  { purpose, action, operation, needsPassword, renderPage, useLink, signInAfterUse }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
   const show = (request: Request, response: Response, { user, token }: ShownLink, fieldErrors?: WrongPassword) => {
@@ -80,7 +80,7 @@ function createLinkRoutes(
       organisation: { name: user.clientName },
       user,
       hidden: { token },
-      wrong: fieldErrors,
+      fieldErrors,
     }
     sendPage(response, fieldErrors ? 422 : 200, renderPage(pageFacts, user))
   }
@@ -105,7 +105,7 @@ function createLinkRoutes(
     if (fieldErrors) return show(request, response, { ...link, token }, fieldErrors)
     try {
       const chosen = withPassword ? { token, password } : { token }
-      await audited(operation, request, response, (context) => use(chosen, context))
+      await audited(operation, request, response, (context) => useLink(chosen, context))
     } catch (error) {
       const field = findRefusedField(error)
       if (field === 'password') {
@@ -116,7 +116,7 @@ function createLinkRoutes(
       throw error
     }
     setOrganisationCookie(response, { name: user.clientName }, secure)
-    response.redirect(303, `${prefix}${done(user)}`)
+    response.redirect(303, `${prefix}${signInAfterUse(user)}`)
   })
   return routes
 }

@@ -61,8 +61,12 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {
-          const ended = await endSessionOfToken(trx, refreshToken)
-          audit(ended?.session ?? null, { outcome: ended ? 'signed out' : 'unknown' }, ended?.actor)
+          const endedSessions = await endSessionOfToken(trx, refreshToken)
+          audit(
+            endedSessions?.session ?? null,
+            { outcome: endedSessions ? 'signed out' : 'unknown' },
+            endedSessions?.actor,
+          )
         }),
       )
     sendPage(response, 200, renderSignedOutPage(readPageFacts(request, prefix)))

@@ -118,19 +118,19 @@ export interface ClientRegistration {
 }
 
 /** Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation applies at once. */
-export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
+export function createClientConfig({ metadata, ...client }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
-    us.clientId,
+    client.clientId,
     { [clockTolerance]: clockToleranceSeconds },
-    chooseClientAuth(metadata, us.clientSecret),
+    chooseClientAuth(metadata, client.clientSecret),
   )
   for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
     // The library expects a redirect URI without a query, but Sluice's redirect URI names the config in its query.
     if (options.body instanceof URLSearchParams && options.body.has('redirect_uri'))
-      options.body.set('redirect_uri', us.redirectUri)
+      options.body.set('redirect_uri', client.redirectUri)
     return outgoing.fetch(url, options as RequestInit)
   }
   return config

@@ -22,7 +22,7 @@ export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
   /** Returns `writing` with cached look-ups, for many objects in one transaction. */
   cached?(trx: Transaction<DB>, input: RequestContext): NamedWriter<Row, Body>
   /** Completes the sent bodies, with stored objects if needed. Calls `collect` for each; it keeps the violations. */
-  complete?(sent: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
+  complete?(sentObjects: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
   /** The last step of a save, for example to queue a run. Returns further fields for the response. */
   present?(saved: SavedRow<Row>): object
 }
@@ -41,13 +41,13 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   const list = signature.id.split('.')[0]!
   return definePipelineOperation(signature, async (operationInput) => {
     const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
-    const sent = input.body[list]!
+    const sentObjects = input.body[list]!
     const pointerOf = (index: number) => `/${list}/${index}`
     const violations = createViolationList()
     const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
     const bodies = kind.complete
-      ? await kind.complete(sent, input, collect)
-      : (sent as unknown as (Body & { name: string })[])
+      ? await kind.complete(sentObjects, input, collect)
+      : (sentObjects as unknown as (Body & { name: string })[])
     violations.throwIfAny()
     for (const [index, repeated] of findRepeatedNames(bodies))
       violations.add(`${pointerOf(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
@@ -58,13 +58,13 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
     violations.throwIfAny()
     return input.write(async (trx) => {
       const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations })
-      for (const one of saved) auditSaved(one, input.request)
+      for (const savedRow of saved) auditSaved(savedRow, input.request)
       return {
-        [list]: saved.map((one) => ({
-          id: one.after.uid,
-          name: one.after.name,
-          result: one.before ? 'UPDATED' : 'CREATED',
-          ...kind.present?.(one),
+        [list]: saved.map((savedRow) => ({
+          id: savedRow.after.uid,
+          name: savedRow.after.name,
+          result: savedRow.before ? 'UPDATED' : 'CREATED',
+          ...kind.present?.(savedRow),
         })),
       }
     })
@@ -81,7 +81,7 @@ export async function saveList<Row extends NamedRow, Body extends { name: string
     await firstViolation.collect(pointerOf(index), async () => kind.writing.check(body, input))
   return input.write(async (trx) => {
     const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations: firstViolation })
-    for (const one of saved) auditSaved(one, input.request)
+    for (const savedRow of saved) auditSaved(savedRow, input.request)
     return saved.map(({ after }) => after)
   })
 }

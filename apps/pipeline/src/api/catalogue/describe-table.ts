@@ -82,11 +82,11 @@ async function readEditableTable(
   { uid, name }: { uid: string; name: string },
 ): Promise<{ schema: DescribedSchema; owner: DescribedOwner | undefined }> {
   const [readable, writable] = [visibleTo(caller, 'READ'), visibleTo(caller, 'READ_WRITE')]
-  const may = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
+  const mayRole = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
   const schemas = isUid(uid)
     ? await sql<DescribedSchema>`
         select r.id, r.uid, r.schema_name, ${readable} as readable,
-          ${may('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
+          ${mayRole('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
         from schemas r where r.uid = ${uid} and r.client = ${caller.client}`.execute(db)
     : { rows: [] }
   const [schema] = schemas.rows
@@ -94,12 +94,12 @@ async function readEditableTable(
   // PostgreSQL rejects texts with a NUL.
   if (name.includes('\0')) throw problems.notFound('table')
   const { rows: owners } = await sql<DescribedOwner>`
-    select r.uid, r.table_name as relation, r.name, r.description, ${may('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
-      ${may('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
+    select r.uid, r.table_name as relation, r.name, r.description, ${mayRole('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
+      ${mayRole('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
     from data_pipelines r where r.schema_id = ${schema.id} and r.table_name = any(${possibleOwners(name)})
     union all
-    select r.uid, r.view_name, r.name, r.description, ${may('ROLE_SEE_VIEW')} and ${readable},
-      ${may('ROLE_MANAGE_VIEW')} and ${writable}
+    select r.uid, r.view_name, r.name, r.description, ${mayRole('ROLE_SEE_VIEW')} and ${readable},
+      ${mayRole('ROLE_MANAGE_VIEW')} and ${writable}
     from views r where r.schema_id = ${schema.id} and r.view_name = ${name}`.execute(db)
   const [owner] = owners.toSorted((one, other) => other.relation.length - one.relation.length)
   const seesAll = hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')

@@ -50,11 +50,11 @@ export async function listVisibleTables(
     findTableOwners(context, schemas),
     listTablesToDrop(context),
   ])
-  const all = maySeeAllData(context)
+  const seesAll = maySeeAllData(context)
   return relations.flatMap((place) => {
     const key = tableKey(place)
     const owner = owners.get(key) ?? findMainTableOwner(place, owners)
-    if (toDrop.has(key) || !(owner ? owner.shown : all)) return []
+    if (toDrop.has(key) || !(owner ? owner.shown : seesAll)) return []
     return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined }]
   })
 }
@@ -86,11 +86,11 @@ async function findTableOwners(
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
   const seesPipelines = hasRole(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
-  const all = maySeeAllData(context)
+  const seesAll = maySeeAllData(context)
   const seesViews = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
-      ${all}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
+      ${seesAll}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
     from data_pipelines r where r.schema_id = any(${ids}::bigint[])
     union all
     select r.schema_id, r.view_name, r.name, r.description, ${seesViews}::boolean and ${visible}

@@ -67,11 +67,11 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
       .execute()
     request.audit(params.uid, { cursorReset: reset })
   })
-  const then =
+  const nextRunText =
     from === undefined
       ? 'The next run reads everything and replaces the rows.'
       : `The next incremental load reads the changes since ${new Date(from).toISOString()}.`
-  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
+  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
 /** Throws 422 for a pipeline without its upload, and for a dry run that the warehouse does not support. */
@@ -141,8 +141,8 @@ async function listPipelineLogs(
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const page = pageOf(query)
   const { rows, total } = await listLogs(db, pipeline.id, query, page)
-  const answer = rows.map((row) => presentLogEntry(row, pipeline))
-  return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
+  const entries = rows.map((row) => presentLogEntry(row, pipeline))
+  return new JsonResponse(entries, pageHeaders({ ...page, total }, request.url))
 }
 
 const pipelineResource = { operation: definePipelineOperation, records: dataPipelines, writing: dataPipelineWriting }

@@ -66,10 +66,10 @@ export function mergeSourceSecrets(
 ): SentSecrets {
   const open = unsealSource(stored, ring)
   const first = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in open.secrets)
-  const moves =
+  const addressChanges =
     changesAddress(definition, stored.settings as object, settings) ||
     (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
-  const addressChange = moves ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
+  const addressChange = addressChanges ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
   const secrets = mergeSecrets({ stored: open.secrets, sentSecrets, addressChange })
   return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
 }
@@ -94,11 +94,11 @@ export async function readRequestedSource({ db, caller, body, keyRing }: SourceR
     throw problems.refused('/type', `This pipeline has the type ${stored.type}. Send this type, or leave out id.`)
   const settings = definition.getSettings(body)
   const sentSecrets = definition.getSecrets?.(body) ?? {}
-  const sent = stored
+  const mergedSecrets = stored
     ? mergeSourceSecrets(definition, stored, settings, sentSecrets, keyRing)
     : { secrets: definedSecrets(sentSecrets) }
-  definition.assertSecrets?.(settings, sent.secrets)
-  return { type: body.type, settings, ...sent, input: await readInput(db, stored) }
+  definition.assertSecrets?.(settings, mergedSecrets.secrets)
+  return { type: body.type, settings, ...mergedSecrets, input: await readInput(db, stored) }
 }
 
 /** Returns the saved source of a pipeline. */

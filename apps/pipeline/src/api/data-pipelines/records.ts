@@ -206,6 +206,6 @@ export const loadedPipelines = createRecordRepository<DataPipelineRow, DataPipel
 })
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
-  const all = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
-  return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
+  const seesAll = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+  return seesAll ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
 }

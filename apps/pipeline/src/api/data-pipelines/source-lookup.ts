@@ -58,11 +58,11 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
   const isNested = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
   const pointer = isNested ? undefined : '/url'
-  const sent =
+  const mergedSecrets =
     Object.keys(typed).length > 0
       ? { secrets: typed }
       : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
-  return listChoices(input, params.kind, { type: row.type, settings, ...sent, input: {} })
+  return listChoices(input, params.kind, { type: row.type, settings, ...mergedSecrets, input: {} })
 }
 
 function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source: SourceBody, kind: string): void {

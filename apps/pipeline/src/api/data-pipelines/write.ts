@@ -40,7 +40,7 @@ export const dataPipelineWriting: RecordWriter<
   SentDataPipelineBody,
   LinkedFiles
 > = {
-  complete: (sent, current) => resolveType(sent, current && (async () => (await current()).type)),
+  complete: (sentBody, current) => resolveType(sentBody, current && (async () => (await current()).type)),
 
   async check(body, input) {
     const definition = getDefinition(body.type)

@@ -60,7 +60,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   for (const check of checks.slice(outcomes.length)) outcomes.push(checkNotRun(check, reason))
 
   const verdict = summarizeOutcomes(outcomes)
-  const ended = await write(async (trx) => {
+  const endedRun = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
     const subject = { id, client, createdBy: caller.uid, startedAt }
     const recorded = await recordGroupRun(trx, queue, subject, verdict, outcomes)
@@ -75,8 +75,8 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   return {
     name: group.name,
     ...verdict,
-    taskId: ended.uid,
-    completedAt: ended.finished_at!.toISOString(),
+    taskId: endedRun.uid,
+    completedAt: endedRun.finished_at!.toISOString(),
     variables: (body.variables ?? []).map(({ name, value, secured: hidden = false }) =>
       hidden || variables.isSecured(name) ? { name, secured: true } : { name, secured: false, value },
     ),

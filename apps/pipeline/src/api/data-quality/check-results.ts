@@ -69,7 +69,7 @@ export const qualityResultsOf =
       caller,
       results.rows.map((row) => row.check_uid),
     )
-    const answer = results.rows.map((row) =>
+    const outcomes = results.rows.map((row) =>
       presentOutcome(
         {
           check: { uid: row.check_uid, name: row.check_name, query: '' },
@@ -81,5 +81,5 @@ export const qualityResultsOf =
         readable.has(row.check_uid),
       ),
     )
-    return new JsonResponse(answer, pageHeaders({ ...page, total: results.total }, request.url))
+    return new JsonResponse(outcomes, pageHeaders({ ...page, total: results.total }, request.url))
   }

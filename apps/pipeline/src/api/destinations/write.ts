@@ -77,9 +77,9 @@ async function chooseView(
     .forKeyShare()
     .executeTakeFirst()
   // A caller who may not read the view can keep it, as long as the target stays the same.
-  const stays = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
-  const may = view && (stays || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
-  if (!may) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
+  const keepsView = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
+  const mayUseView = view && (keepsView || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
+  if (!mayUseView) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
   return view.id
 }
 

@@ -43,7 +43,11 @@ export async function assertVariableUnused(
     caller,
     maxNamedReaders - checks.length - pipelines.length,
   )
-  const toNamedUse = (nouns: string) => (use: VariableUse) => ({ nouns, name: use.name, isShown: use.shown })
+  const toNamedUse = (nouns: string) => (variableUse: VariableUse) => ({
+    nouns,
+    name: variableUse.name,
+    isShown: variableUse.shown,
+  })
   const users = describeReaders([
     ...checks.map(toNamedUse('data quality checks')),
     ...pipelines.map(toNamedUse('data pipelines')),

@@ -120,6 +120,6 @@ export async function resolveJobs(
 function jobsRefused(errors: FieldViolation[]): Problem {
   const [first] = errors
   const { status, code, title, message } = problems.refused(first!.pointer, first!.detail)
-  const more = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''
-  return new Problem(status, code, title, { detail: `${message}${more}`, errors })
+  const moreText = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''
+  return new Problem(status, code, title, { detail: `${message}${moreText}`, errors })
 }

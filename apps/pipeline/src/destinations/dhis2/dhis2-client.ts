@@ -73,11 +73,11 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2A
 function toDestinationProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
-  const more =
+  const moreText =
     code === 'REDIRECTED'
       ? ' Enter the address that it redirects to, or check that this is DHIS2 and not its login page.'
       : ''
-  return new DestinationProblem(code, message + more, {
+  return new DestinationProblem(code, message + moreText, {
     retryable: error.isTransient,
     tooMuch: code === 'CONNECTION_TIMEOUT',
     cause: error,

@@ -29,8 +29,8 @@ type JsonObject = Readonly<Record<string, unknown>>
  * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Returns undefined if the
  * response has no summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
  */
-export function parseImportSummary(answer: unknown): ImportSummary | undefined {
-  const summary = asObject(asObject(answer)?.['response']) ?? asObject(answer)
+export function parseImportSummary(response: unknown): ImportSummary | undefined {
+  const summary = asObject(asObject(response)?.['response']) ?? asObject(response)
   const counts = asObject(summary?.['importCount'])
   if (!summary || !counts) return undefined
   const conflicts = asArray(summary['conflicts']).map(parseConflict)

@@ -37,8 +37,8 @@ export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<
 export const canImportValues = ({ authorities }: Dhis2System): boolean =>
   !authorities || authorities.has('ALL') || authorities.has('F_DATAVALUE_ADD')
 
-const asFields = (answer: unknown): Readonly<Record<string, unknown>> =>
-  typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {}
+const asFields = (response: unknown): Readonly<Record<string, unknown>> =>
+  typeof response === 'object' && response !== null ? (response as Record<string, unknown>) : {}
 
 export interface Choice {
   id: string
@@ -80,12 +80,12 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
   const nameOfElement = createNameReader(scheme)
   const element = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
-  const answer = (await dhis2.get(
+  const dataSetResponse = (await dhis2.get(
     'dataSets',
     { fields: `id,dataSetElements[dataElement[${element}]]`, paging: 'false' },
     signal,
   )) as { dataSets?: unknown }
-  const dataSets = (Array.isArray(answer.dataSets) ? answer.dataSets : []) as DataSet[]
+  const dataSets = (Array.isArray(dataSetResponse.dataSets) ? dataSetResponse.dataSets : []) as DataSet[]
   const smallestFirst = dataSets.toSorted(
     (one, other) =>
       (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||

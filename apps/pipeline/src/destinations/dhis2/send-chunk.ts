@@ -71,25 +71,25 @@ async function postValues(
     // DHIS2 then overwrites existing values, so the import is idempotent.
     importStrategy: 'CREATE_AND_UPDATE',
   }
-  let answer: unknown
+  let response: unknown
   try {
-    answer = await dhis2.post('dataValueSets', parameters, body, signal)
+    response = await dhis2.post('dataValueSets', parameters, body, signal)
   } catch (error) {
     if (error instanceof DestinationProblem && error.tooMuch && limits.values > minValues)
       throw new RequestTooLarge(error.message)
     throw error
   }
-  const summary = parseImportSummary(answer)
-  if (!summary) throw createRefusal(dhis2, answer)
+  const summary = parseImportSummary(response)
+  if (!summary) throw createRefusal(dhis2, response)
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
   const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
   if (status === 'ERROR' && hasNoCounts && conflicts.every(({ indexes }) => indexes.length === 0))
-    throw createRefusal(dhis2, answer)
+    throw createRefusal(dhis2, response)
   return summary
 }
 
-function createRefusal(dhis2: Dhis2Api, answer: unknown): DestinationProblem {
-  const errorMessage = findErrorMessage(answer)
+function createRefusal(dhis2: Dhis2Api, response: unknown): DestinationProblem {
+  const errorMessage = findErrorMessage(response)
   return new DestinationProblem(
     'TARGET_REFUSED',
     errorMessage

@@ -46,7 +46,7 @@ export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: No
       checkedAt = performance.now()
       const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
       const now = clock[0]!.now.getTime()
-      let written = 0
+      let alertsWritten = 0
       for (let last = 0; ; ) {
         const overdue = await listOverdue(db, last)
         const due = overdue.filter((row) => isRunOverdue(row, now))
@@ -56,10 +56,10 @@ export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: No
             signal.throwIfAborted()
             const client = clients.get(row.client)
             if (client && !client.disabled && client.pipelinesEnabled)
-              written += await writeAlert(db, row, clock[0]!.now)
+              alertsWritten += await writeAlert(db, row, clock[0]!.now)
           }
         }
-        if (overdue.length < batchSize) return written
+        if (overdue.length < batchSize) return alertsWritten
         last = overdue.at(-1)!.id
       }
     },

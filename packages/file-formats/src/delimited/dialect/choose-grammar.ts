@@ -25,18 +25,18 @@ export function chooseGrammar(
   complete: boolean,
   declared: GivenGrammar,
 ): GrammarChoice {
-  const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
-  const tried = listCandidateGrammars(judged, declared).map((grammar) => {
+  const judgedSample = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
+  const candidates = listCandidateGrammars(judgedSample, declared).map((grammar) => {
     const parsed = parseSample(sample, from, complete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
-  const possible = tried.filter(
+  const possible = candidates.filter(
     ({ grammar, parsed }) =>
       (!grammar.padded || declared.padded === true || isPadded(parsed)) &&
       (grammar.quote >= 0 ||
         declared.quote === -1 ||
         areQuotesText(
-          tried.map((other) => other.parsed),
+          candidates.map((other) => other.parsed),
           grammar,
         )),
   )
@@ -54,7 +54,7 @@ export function chooseGrammar(
     padded: 1,
   }
   if (best.width > 1 || declared.delimiter !== undefined) return { grammar: best.grammar, confidence }
-  return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judged, best.grammar) }, confidence }
+  return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judgedSample, best.grammar) }, confidence }
 }
 
 /** Converts a lead over the second best grammar to a confidence of 0.5 to 1; a lead of a third or more gives 1. */
@@ -66,8 +66,8 @@ function confidenceOf(lead: number): number {
  * Whether quotes are plain text: most fields that begin with a quote are broken. If only a few are broken, they are mistakes, and their
  * rows are rejected.
  */
-function areQuotesText(tried: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
-  const usual = tried.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
+function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
+  const usual = otherParses.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
   if (!usual) return true
   const faults = usual.records.filter(({ count }) => count === 0).length
   const quoted = usual.records.reduce((sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length, 0)
@@ -91,9 +91,9 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
 }
 
 /** Returns a delimiter for a file of one column: one that does not occur in the sample, or else the rarest. */
-function harmlessDelimiter(judged: Uint8Array, { quote, comment }: DelimitedGrammar): number {
+function harmlessDelimiter(judgedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
   const present = new Uint32Array(256)
-  for (const byte of judged) present[byte]!++
+  for (const byte of judgedSample) present[byte]!++
   const absent = guessedDelimiters.find(
     (delimiter) => present[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )

@@ -138,19 +138,19 @@ export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly BinaryColumn[],
   qualifiedName: string,
-  counted: StreamCounts,
+  counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, stored, sqlType, nullable }) => {
     const value = cellWriter(stored.dataType, sqlType)
-    if (!nullable) return { label, value, none: undefined }
+    if (!nullable) return { label, value, writeNull: undefined }
     return {
       label,
-      none: (out: GrowingBuffer) => void (out.bytes[out.position++] = 1),
+      writeNull: (out: GrowingBuffer) => void (out.bytes[out.position++] = 1),
       value: (from: DataView, position: number, length: number, out: GrowingBuffer) => {
         out.bytes[out.position++] = 0
         value(from, position, length, out)
       },
     }
   })
-  return convertCopyTuples(chunks, writers, { qualifiedName, counted })
+  return convertCopyTuples(chunks, writers, { qualifiedName, counts })
 }

@@ -90,7 +90,7 @@ export async function sendStatement(
   // If the source fails, the connection is broken, so that the server does not accept partial data as complete.
   const values = body && Readable.from(body, { highWaterMark: 1 })
   try {
-    const answer = await client.exec({
+    const result = await client.exec({
       query: sql,
       ...(values && { values }),
       query_params: parameters,
@@ -100,7 +100,7 @@ export async function sendStatement(
       // The service parses the error message itself: the client would discard all but the innermost sentence.
       ignore_error_response: true,
     })
-    const { stream, http_status_code: status, response_headers: headers } = answer
+    const { stream, http_status_code: status, response_headers: headers } = result
     const { 'x-clickhouse-exception-code': code } = headers
     if (status === 200 && code === undefined) {
       stream.once('close', () => void client.close())

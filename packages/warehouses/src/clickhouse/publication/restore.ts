@@ -66,8 +66,8 @@ export async function restoreKeptTables(
     )
     const publication = randomUUID()
     const proposals: ProposedTable[] = []
-    for (const one of previous.tables)
-      proposals.push(await makeProposal(access, { run, attempt, publication, database }, one))
+    for (const keptTable of previous.tables)
+      proposals.push(await makeProposal(access, { run, attempt, publication, database }, keptTable))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await writeProposal(access, proposals)
@@ -126,17 +126,17 @@ async function makeProposal(
   if (!restored?.mark?.load) throw nothingToRestoreProblem(qualifiedName)
   const names = new Set(restored.columns.map((column) => column.name))
   // Keeps columns that were added since then, without values, if views read them.
-  const stay = readers.length > 0 ? currentShape.columns.filter((column) => !names.has(column.name)) : []
-  if (stay.length > 0)
+  const stayingColumns = readers.length > 0 ? currentShape.columns.filter((column) => !names.has(column.name)) : []
+  if (stayingColumns.length > 0)
     await executeStatement(
       access.service,
-      `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
+      `alter table ${restoredTable} ${stayingColumns.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
-  const changes = changesOf(currentShape, restored, new Set(stay.map((column) => column.name)))
+  const changes = changesOf(currentShape, restored, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const last = await findLedgerEntry(access, restored.mark.load)
-  const vanished = stay.map(({ label, type, dataType, ...column }) => ({
+  const vanished = stayingColumns.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
     type,
@@ -176,12 +176,16 @@ async function makeEmpty(
   await executeStatement(access.service, createTable(qualifiedName, currentShape.columns, mark))
 }
 
-/** Returns how the columns change when the restored table replaces the live one. `stay` are added columns that are not dropped. */
-function changesOf(currentShape: ClickHouseShape, restored: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
+/** Returns how the columns change when the restored table replaces the live one. `stayingColumns` are added columns that are not dropped. */
+function changesOf(
+  currentShape: ClickHouseShape,
+  restored: ClickHouseShape,
+  stayingColumns: ReadonlySet<string>,
+): TableChange[] {
   const [liveColumns, restoredColumns] = [currentShape, restored].map(
     ({ columns }) => new Map(columns.map((column) => [column.name, column])),
   ) as [Map<string, ClickHouseShape['columns'][number]>, Map<string, ClickHouseShape['columns'][number]>]
-  const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stay.has(name))
+  const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stayingColumns.has(name))
   return [
     ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
     ...[...restoredColumns.values()].flatMap(({ name, type }): TableChange[] => {

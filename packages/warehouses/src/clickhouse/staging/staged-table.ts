@@ -179,10 +179,14 @@ export class ClickHouseStagedTable implements StagedTable {
     try {
       await executeStatement(service, `drop table if exists ${this.stagingTable}`)
       const parameters = { database: this.database }
-      const left = await rowsOf(service, 'select 1 from system.tables where database = {database:String} limit 1', {
-        parameters,
-      })
-      if (left.length === 0)
+      const remainingTables = await rowsOf(
+        service,
+        'select 1 from system.tables where database = {database:String} limit 1',
+        {
+          parameters,
+        },
+      )
+      if (remainingTables.length === 0)
         await executeStatement(service, `drop database if exists ${quoteIdentifier(this.database)}`)
     } catch {}
   }

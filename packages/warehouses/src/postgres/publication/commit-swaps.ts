@@ -68,8 +68,8 @@ function describeChanges(all: readonly TableChange[]): string {
     if (kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED') return [`"${column}" from ${from} to ${to}`]
     return kind === 'COLUMN_DROPPED' ? [`"${column}" is dropped`] : []
   })
-  const more = changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''
-  return `${changes.slice(0, mostNamed).join(', ')}${more}`
+  const moreText = changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''
+  return `${changes.slice(0, mostNamed).join(', ')}${moreText}`
 }
 
 const loadAdvice: ReaderAdvice = {

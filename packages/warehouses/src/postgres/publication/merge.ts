@@ -70,8 +70,8 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
 async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
   const { schema, table } = load.target
   try {
-    const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-    await assertFree(pools, signal, { needed })
+    const copiedBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+    await assertFree(pools, signal, { needed: copiedBytes })
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
       const currentShape = await readShape(client, schema, table)

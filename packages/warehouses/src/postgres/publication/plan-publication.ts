@@ -64,7 +64,7 @@ export function completeStaging(staging: string, { missing, restaged }: TablePla
 
 interface TableEvolution {
   /** Statements for the published table, between the detach of the old partition and the attach of the new one. */
-  forTable: string[]
+  tableStatements: string[]
   /** True if the type of the partition key changes, which PostgreSQL rejects: the empty parent table is recreated. */
   rebuild: boolean
 }
@@ -85,7 +85,7 @@ export function planEvolution(
   )
   return {
     rebuild,
-    forTable: [
+    tableStatements: [
       ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
       ...plan.retyped.map(({ name, type }) => {
         const column = escapeIdentifier(name)

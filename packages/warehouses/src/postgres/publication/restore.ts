@@ -193,7 +193,7 @@ async function planShapeChange(
     .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
   const retyped = before.filter(({ name, type }) => currentColumns.has(name) && currentColumns.get(name)!.type !== type)
   const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
-  const { forTable, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...names])
+  const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...names])
   const here = qualifyName('sluice', partition)
   const completed =
     stay.length === 0
@@ -204,7 +204,7 @@ async function planShapeChange(
         ]
   const reshaped = rebuild
     ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, plan.columns, read)]
-    : forTable
+    : tableStatements
   return {
     statements: [...completed, ...reshaped],
     views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),

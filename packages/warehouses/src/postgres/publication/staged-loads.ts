@@ -66,8 +66,8 @@ export async function adoptStaged(
     return await withClient(pools.transactions, signal, async (client) => {
       // A hanging attempt may hold locks on the staging tables until `idleTransactionTimeout` ends its transaction.
       await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-      for (const one of adopted)
-        if (!(await renameForAttempt(client, one))) {
+      for (const adoptedLoad of adopted)
+        if (!(await renameForAttempt(client, adoptedLoad))) {
           await client.query('rollback')
           return undefined
         }

@@ -75,14 +75,14 @@ export async function planSwap(
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
   if (merging) {
-    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements, last)
     if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
   }
   for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
     ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
-    : evolution.forTable
+    : evolution.tableStatements
   const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
     published.changes.push(...describeRecreated(views))
@@ -107,8 +107,8 @@ const mostNamedViews = 10
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
   if (names.length === 0) return []
-  const more = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
-  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${more}` }]
+  const moreText = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
+  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${moreText}` }]
 }
 
 /**
@@ -118,9 +118,11 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
 export function statementsOf(
   swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
-  const all = swaps.flatMap(({ views }) => views)
+  const allViews = swaps.flatMap(({ views }) => views)
   // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
-  const views = all.filter(({ name }, position) => !all.slice(position + 1).some((later) => later.name === name))
+  const views = allViews.filter(
+    ({ name }, position) => !allViews.slice(position + 1).some((later) => later.name === name),
+  )
   return [
     ...views.toReversed().map(({ drop }) => drop),
     ...swaps.flatMap(({ statements }) => statements),
@@ -134,7 +136,7 @@ async function planMergeInPlace(
   swap: Omit<TableSwap, 'statements'>,
   current: PostgresShape,
   staging: PostgresShape,
-  forTable: string[],
+  tableStatements: string[],
   last: LastEntry | undefined,
 ): Promise<TableSwap> {
   const { load } = swap
@@ -143,8 +145,8 @@ async function planMergeInPlace(
   if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
-  // A merge in place adds and widens no column, so `forTable` only contains changes of labels.
-  return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
+  // A merge in place adds and widens no column, so `tableStatements` only contains changes of labels.
+  return { ...swap, statements: tableStatements, partition, tableRows: last.tableRows + added }
 }
 
 /** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */

@@ -120,12 +120,12 @@ export function ambiguousTable(
       )
     const read = await planned(schemas)
     if (read?.length === 0) return undefined
-    const turned = await planned([...first, ...otherSchemas.toReversed()])
-    const either = read ?? turned
+    const reversed = await planned([...first, ...otherSchemas.toReversed()])
+    const either = read ?? reversed
     if (!either) return undefined
     const ambiguous =
-      read && turned
-        ? (findMissing(read, turned) ?? findMissing(turned, read))
+      read && reversed
+        ? (findMissing(read, reversed) ?? findMissing(reversed, read))
         : (either.find(({ name }) => hasBareName(query.text, name)) ?? either[0])
     return ambiguous && { name: ambiguous.name, schemas: ambiguous.schemas }
   })

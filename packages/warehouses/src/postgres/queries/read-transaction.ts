@@ -88,13 +88,13 @@ export async function fetchRows(
   }
   stream.on('data', countBytes)
   try {
-    for (let [batch, left] = [firstBatch, count]; left > 0; ) {
-      const rowsToFetch = Math.min(batch, left)
+    for (let [batch, rowsLeft] = [firstBatch, count]; rowsLeft > 0; ) {
+      const rowsToFetch = Math.min(batch, rowsLeft)
       const rowsBefore = fetched.rows.length
       if (before) await client.query(before)
       await fetchBatch(client, rowsToFetch, fetched)
       if (fetched.truncated || fetched.rows.length < rowsBefore + rowsToFetch) break
-      left -= rowsToFetch
+      rowsLeft -= rowsToFetch
       const remainingRows = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
       batch = Math.max(1, remainingRows)
     }

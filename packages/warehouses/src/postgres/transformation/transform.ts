@@ -44,10 +44,10 @@ export async function runTransformation(
         runStoppable(moments, client, { ...limits, replaced, signal }, callback),
       )
     }
-    const counted = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
+    const rowCounts = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
     const olderSnapshots = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
-      load.written = { ...load.written!, rows: counted[index]!, frozen: false }
+      load.written = { ...load.written!, rows: rowCounts[index]!, frozen: false }
       Object.assign(load, { transformed: true, profile: undefined, older: [olderSnapshots] })
     }
   } catch (error) {
@@ -73,12 +73,12 @@ async function endDryRun(
 ): Promise<number[]> {
   await client.query(beforeCopy)
   await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: scope.schema })
-  const counted = await scope.moveTables(client)
+  const rowCounts = await scope.moveTables(client)
   await copies.make(client, signal)
   await client.query('rollback')
   await dropRunSchema(moments, scope.schema)
   await copies.replaceStaging()
-  return counted
+  return rowCounts
 }
 
 async function runStatement(
@@ -208,8 +208,8 @@ async function assertNothingWrittenElsewhere(
   })
   if (names.length === 0) return
   const changedNames = [...new Set(names)].toSorted()
-  const more = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
+  const moreText = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
   throw transformationFailed(
-    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
+    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${moreText}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
   )
 }

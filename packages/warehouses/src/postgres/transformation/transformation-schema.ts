@@ -35,12 +35,12 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
     path: `${name}, ${escapeIdentifier(first.target.schema)}`,
 
     async open(client) {
-      const moves = loads.flatMap(({ stagingTable, target }) => [
+      const moveStatements = loads.flatMap(({ stagingTable, target }) => [
         `alter table ${qualifyName('sluice', stagingTable)} set schema ${name}`,
         `alter table ${qualifyName(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
       ])
       const statements = [`create schema ${name}`, `comment on schema ${name} is ${comment}`]
-      await client.query(['begin', ...statements, ...moves, 'commit'].join(';'))
+      await client.query(['begin', ...statements, ...moveStatements, 'commit'].join(';'))
     },
 
     async close(client) {
@@ -145,8 +145,8 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
   if (rows.length === 0) return
   // Identities have the schema, which is of this run.
   const prefix = `${schema}.`
-  const all = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
-  throw transformationFailed(describeLeftovers(all))
+  const leftovers = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
+  throw transformationFailed(describeLeftovers(leftovers))
 }
 
 /**
@@ -167,12 +167,12 @@ export async function dropRunSchema(
     const name = escapeIdentifier(schema)
     const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
     if (!rows[0].exists) return false
-    const moves = rescue.flatMap(({ target, stagingTable }) => [
+    const moveStatements = rescue.flatMap(({ target, stagingTable }) => [
       `alter table if exists ${qualifyName(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table if exists ${qualifyName(schema, stagingTable)} set schema sluice`,
     ])
     const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
-    await client.query(['begin', within, ...moves, 'commit'].join(';'))
+    await client.query(['begin', within, ...moveStatements, 'commit'].join(';'))
     await dropTables(client, schema, within)
     await client.query(['begin', within, `drop schema ${name} cascade`, 'commit'].join(';'))
     return true
@@ -207,6 +207,6 @@ const mostNamed = 5
 /** Describes the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
   const objectNames = objects.slice(0, mostNamed).join(', ')
-  const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
-  return `The transformation created objects that cannot be published: ${objectNames}${more}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
+  const moreText = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
+  return `The transformation created objects that cannot be published: ${objectNames}${moreText}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
 }

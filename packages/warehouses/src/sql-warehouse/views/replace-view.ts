@@ -185,7 +185,7 @@ export async function replaceByDecision(
   const mark: RelationMark = 'mark' in newView ? newView.mark : { kind: 'VIEW', view: newView }
   const before = instead.find(isHere)
   // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
-  const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
+  const keptRelation = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
     const existing = await findRelation(dialect, sessions.tables, place)
@@ -193,11 +193,11 @@ export async function replaceByDecision(
       throw concurrentlyChanged(quotePlace(place))
     const dropped = (relation: ViewReplacement['instead'][number]): DecisionStep[] => {
       const { schema, name, id, kind } = relation
-      return relation === stays ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
+      return relation === keptRelation ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
     }
     const steps = instead.filter(isHere).flatMap(dropped)
     if (table) {
-      const aside = stays && { aside: hiddenName('aside', stays.id, randomUUID()) }
+      const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
       steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
     } else if (!('mark' in newView)) steps.push({ kind: 'VIEW', place, query: newView.query })
     if (table) await setMark(dialect, sessions.ledger, table.id, mark)

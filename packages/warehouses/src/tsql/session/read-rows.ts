@@ -117,7 +117,7 @@ async function describedBy(
   )
   const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
   const columns: ReadColumn[] = []
-  const { done } = sendRequest(
+  const { completion: requestDone } = sendRequest(
     connection,
     sql`exec sp_describe_first_result_set ${query}, ${declared.join(', ') || null}, 0`,
     bounds,
@@ -126,12 +126,12 @@ async function describedBy(
         const { is_hidden, name, system_type_name } = Object.fromEntries(
           cells.map(({ metadata, value }) => [metadata.colName, value]),
         )
-        const written = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
-        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: written, ...describeType(written) })
+        const typeName = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
+        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: typeName, ...describeType(typeName) })
       },
     },
   )
-  await done.catch(() => bounds.signal?.throwIfAborted())
+  await requestDone.catch(() => bounds.signal?.throwIfAborted())
   return columns
 }
 
@@ -159,9 +159,9 @@ async function* streamBatches(
   let readers: ((value: unknown) => RowCell)[] = []
   let rowBatch: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
   let failure: { error: unknown } | undefined
-  let ended = false
+  let hasEnded = false
   let moved = Promise.withResolvers<void>()
-  const { request, done } = sendRequest(connection, statement, bounds, {
+  const { request, completion: requestDone } = sendRequest(connection, statement, bounds, {
     columns(descriptions) {
       // Ignores a second result, because the text is one query.
       if (columns) return
@@ -184,10 +184,10 @@ async function* streamBatches(
       moved.resolve()
     },
   })
-  const finished = done
+  const finished = requestDone
     .catch((error: unknown) => (failure ??= { error }))
     .finally(() => {
-      ended = true
+      hasEnded = true
       moved.resolve()
     })
   try {
@@ -196,14 +196,14 @@ async function* streamBatches(
       if (failure) throw failure.error
       const { rows, bytes } = rowBatch
       if (columns && (first || rows.length > 0)) yield { columns, rows, bytes }
-      if (ended) return
+      if (hasEnded) return
       rowBatch = { rows: [], bytes: 0 }
       moved = Promise.withResolvers()
-      if (ended) return
+      if (hasEnded) return
       request.resume()
     }
   } finally {
-    if (!ended) {
+    if (!hasEnded) {
       request.resume()
       request.cancel()
       await finished

@@ -28,7 +28,7 @@ export class TsqlSession implements SqlSession {
   }
 
   async execute(statement: SqlStatement): Promise<void> {
-    await sendRequest(this.#connection, statement, this.#bounds).done
+    await sendRequest(this.#connection, statement, this.#bounds).completion
   }
 
   async rows<Row>(statement: SqlStatement): Promise<Row[]> {
@@ -43,7 +43,7 @@ export class TsqlSession implements SqlSession {
             ]),
           ) as Row,
         ),
-    }).done
+    }).completion
     return rows
   }
 
@@ -70,9 +70,9 @@ export class TsqlSession implements SqlSession {
   }
 
   #step(step: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
-    const done = Promise.withResolvers<void>()
-    this.#connection[step]((error?: Error | null) => (error ? done.reject(error) : done.resolve()))
-    return done.promise
+    const completion = Promise.withResolvers<void>()
+    this.#connection[step]((error?: Error | null) => (error ? completion.reject(error) : completion.resolve()))
+    return completion.promise
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
