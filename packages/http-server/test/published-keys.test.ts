@@ -49,7 +49,7 @@ describe('the keys of the identity service', () => {
     const verify = tokenVerifier(issuer, publishedKeys(url, { refreshMs: 100 }))
     await verify(one.token)
     published = [two.jwk]
-    // No verification refreshed the keys meanwhile, so this one waits for the new keys.
+    // No verification has refreshed the keys, so this one waits for the new keys.
     await sleep(250)
     await expect(verify(one.token)).rejects.toMatchObject({ status: 401 })
     await verify(two.token)

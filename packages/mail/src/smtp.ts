@@ -50,7 +50,7 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
     host,
     port,
     secure,
-    // Without `requireTLS`, an attacker on the network could remove STARTTLS from the replies, and read the password and links.
+    // If `requireTLS` were missing, an attacker on the network could remove STARTTLS from the replies, and read the password and links.
     requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },

@@ -26,7 +26,7 @@ export function startPollingLoop(
       return afterTrouble
     }
   }
-  const callback = (async () => {
+  const loop = (async () => {
     while (!stopping.signal.aborted) {
       const pause = await pauseAfter()
       if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
@@ -36,7 +36,7 @@ export function startPollingLoop(
     async stop() {
       stopping.abort()
       const timer = setTimeout(() => aborting.abort(), farewell)
-      await callback
+      await loop
       clearTimeout(timer)
     },
   }

@@ -6,7 +6,7 @@ import { quoteIdentifier, formatLiteral } from '../src/tsql/names.ts'
 import { sendRequest } from '../src/tsql/session/send-request.ts'
 
 export interface TsqlUnderTest extends AsyncDisposable {
-  /** A client that nobody else has. */
+  /** A client that no other test uses. */
   client(): ClientAccess
 }
 

@@ -50,7 +50,7 @@ export const emailTexts = {
     paragraphs: [
       formatGreeting(to),
       `The password of your user at ${formatOrganisation(to)} was changed on ${formatTime(time)}.`,
-      'If it was not you, tell your administrator at once.',
+      'If it was not you, inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
@@ -62,7 +62,7 @@ export const emailTexts = {
       change === 'removed'
         ? `The second factor of your user at ${formatOrganisation(to)} was removed on ${formatTime(time)}. You now sign in with your password only.`
         : `A second factor was set up for your user at ${formatOrganisation(to)} on ${formatTime(time)}. You now sign in with your password and a code.`,
-      'If it was not you, tell your administrator at once.',
+      'If it was not you, inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
@@ -72,7 +72,7 @@ export const emailTexts = {
     paragraphs: [
       formatGreeting(to),
       `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(time)} instead of a code of your authenticator app. ${remainingCodesText[left] ?? `${left} recovery codes are left.`}`,
-      'If it was not you, change your password and tell your administrator at once.',
+      'If it was not you, change your password and inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
@@ -82,7 +82,7 @@ export const emailTexts = {
     paragraphs: [
       formatGreeting(to),
       `The mail address of your user at ${formatOrganisation(to)} was changed on ${formatTime(time)}. Mails now go to the new address.`,
-      'If you did not expect this, tell your administrator at once.',
+      'If you did not expect this, inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),

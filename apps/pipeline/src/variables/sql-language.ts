@@ -161,7 +161,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (syntax.dollarQuotes && character === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, position)
       const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, position + tag.length) : -1
-      // Without a valid tag, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
+      // If the tag is invalid, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
       if (tag !== undefined)
         return { kind: 'literal', text: sql.slice(position, end < 0 ? sql.length : end + tag.length) }
     }

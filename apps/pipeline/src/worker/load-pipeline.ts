@@ -348,7 +348,7 @@ async function runsWithStaging(
   { claim, sendHeartbeat }: Pick<RunAttempt, 'claim' | 'sendHeartbeat'>,
 ): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, claim.client)
-  // The caller listed the tables before. If this is no longer the current attempt, a later attempt may have adopted them.
+  // The caller has listed the tables. A later attempt may have adopted them since, so they are dropped only by the current attempt.
   if (await sendHeartbeat()) runs.delete(claim.uid)
   return runs
 }

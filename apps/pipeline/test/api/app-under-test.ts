@@ -66,7 +66,7 @@ export async function startService({
 
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 
-  /** The same service once more, knowing nobody yet. */
+  /** A second instance of the service, with empty caches. */
   const serve = async () => {
     const lookups = identityLookups(config)
     const { warehouses } = stack

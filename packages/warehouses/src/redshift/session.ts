@@ -190,7 +190,7 @@ async function* readCursorRows(
 /** Reads no rows, so the server does not run the query. */
 async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
   const query = {
-    text: `${describePrefix}${text}\n) as asked limit 0`,
+    text: `${describePrefix}${text}\n) as user_query limit 0`,
     queryMode: 'extended',
     rowMode: 'array' as const,
   }
@@ -204,7 +204,7 @@ const explainPrefix = `explain ${describePrefix}`
 
 /** The text is in parentheses, so it cannot add ANALYZE, which would run the query. */
 async function planOf(client: Client | PoolClient, text: string): Promise<string> {
-  const query = { text: `${explainPrefix}${text}\n) as asked`, queryMode: 'extended', rowMode: 'array' as const }
+  const query = { text: `${explainPrefix}${text}\n) as user_query`, queryMode: 'extended', rowMode: 'array' as const }
   const { rows } = await client.query<[string]>(query).catch((error: unknown) => {
     throw addErrorPosition(error, text, explainPrefix)
   })

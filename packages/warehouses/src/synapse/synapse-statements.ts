@@ -69,7 +69,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
       // WITH may precede only a SELECT, and a table made from a query needs column names.
       return [
         plainSql(
-          `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${rest}`,
+          `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as user_query(${list}) ${rest}`,
         ),
         plainSql(`${into} select ${list} from ${temporaryTable}`),
         plainSql(`drop table ${temporaryTable}`),

@@ -99,7 +99,7 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Without an SMTP server, callers could change their own password by link, without the current password.
+  // If no SMTP server is set, callers could change their own password by link, without the current password.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION')

@@ -165,7 +165,7 @@ export const en = {
     },
     wrongRequest: {
       title: 'This application is not set up for sign-in here',
-      text: 'The application requested something that it is not allowed to. Go back to the application and tell the person responsible for it.',
+      text: 'The application requested something that it is not allowed to. Go back to the application and inform the person responsible for it.',
     },
     broken: {
       title: 'Something went wrong',

@@ -21,7 +21,7 @@ const runsPerQuery = 500
 
 const runStreamLimit = limitStreams({ total: 500, perClient: 50 })
 
-/** Streams the queued and running runs, then each new and changed run. After a reconnect, the runs that ended meanwhile come first. */
+/** Streams the queued and running runs, then each new and changed run. After a reconnect, the runs that ended during the interruption come first. */
 export async function followRuns(input: FollowRunsRequest): Promise<EventStream> {
   const slot = runStreamLimit.acquire(input.caller.client)
   return new EventStream((signal) => slot.releaseAfter(streamRuns(input, signal)))

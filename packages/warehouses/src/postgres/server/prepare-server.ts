@@ -88,7 +88,7 @@ export function adminClient(connectionString: string, changed: Partial<typeof ad
     ...adminTimeouts,
     ...changed,
   })
-  // Without a listener a connection that breaks between two statements would end the process.
+  // This listener is needed: otherwise, a connection that breaks between two statements would end the process.
   client.on('error', () => {})
   return client
 }

@@ -138,7 +138,7 @@ async function replaceCurrentView(
       qualifiedName: qualifyName(view.schema, view.name),
     })
   })
-  // With this search path, PostgreSQL prints names with their schemas.
+  // This search path makes PostgreSQL print names with their schemas.
   await client.query('set local search_path = pg_catalog')
   const { oid } = (await findRelation(client, temporaryView))!
   await assertReadsNothingHidden(client, oid)

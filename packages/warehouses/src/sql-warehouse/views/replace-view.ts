@@ -129,8 +129,8 @@ export interface ViewReplacement {
 }
 
 /**
- * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them is no
- * longer valid.
+ * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them
+ * would become invalid.
  */
 export async function replaceInTransaction(
   dialect: SqlDialect,

@@ -22,7 +22,7 @@ export const columnName = (index: number): string => `c${index + 1}`
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
   const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
   const names = columns.map((_column, index) => columnName(index))
-  if (!ordered) return { before, from: `(\n${body}\n) as asked(${names.join(', ')})`, by: '', rest }
+  if (!ordered) return { before, from: `(\n${body}\n) as user_query(${names.join(', ')})`, by: '', rest }
   const begin = before.length
   const more: string[] = []
   const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
@@ -38,7 +38,7 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
     text.slice(begin, position) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(position, end)
   return {
     before,
-    from: `(\n${inside.trimEnd()}\n) as asked(${[...names, ...list].join(', ')})`,
+    from: `(\n${inside.trimEnd()}\n) as user_query(${[...names, ...list].join(', ')})`,
     by: by.join(', '),
     rest,
   }
