@@ -85,7 +85,10 @@ export async function readForm<Fields>(
   request.once('close', () => request.complete || broken())
   request.pipe(parser)
 
-  const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), fieldsTimeoutMs)
+  const slow = setTimeout(
+    () => fail(problems.unreadableBody('The fields of the form did not arrive in time. Send the form again.')),
+    fieldsTimeoutMs,
+  )
   try {
     const upload = await fileStarted.promise
     const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))

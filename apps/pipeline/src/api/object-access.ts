@@ -32,7 +32,7 @@ export async function assertSharingTargets(
       const noun = list === 'userAccess' ? 'user' : 'user group'
       throw problems.refused(
         `${pointer}/${list}/${missing}/id`,
-        `Your organisation has no ${noun} with the id ${grants[missing]!.id}.`,
+        `Your organisation has no ${noun} with the id ${grants[missing]!.id}. Correct the id.`,
       )
     }
   }

@@ -134,7 +134,7 @@ function describeSelection({ objects, empty }: SelectedObjects, key: string): st
 function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
   const { newObjects, changed, gone } = diffObjects(before, objects)
   if (changed.length + gone === 0) return
-  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
+  const message = `Since the last load, ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 

@@ -84,7 +84,10 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
   const arrays = arraysUnderKeys(window, start)
   if (rowsUnder !== undefined) {
     if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', key: rowsUnder }
-    throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
+    throw new SourceProblem(
+      'ROWS_NOT_FOUND',
+      `${name} has no array of objects under the key ${rowsUnder}. Correct the key, or the file.`,
+    )
   }
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
   // One line may be a document or the only row; only this case checks the file name.

@@ -97,11 +97,15 @@ const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice
 function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
   const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
-  if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
+  if (lacking)
+    throw new ProviderProblem(
+      'SSO_NOT_SUPPORTED',
+      `The provider’s metadata has no usable ${lacking[0]}. Correct the configuration of the provider.`,
+    )
   if (listAlgorithms(metadata as ServerMetadata).length === 0)
     throw new ProviderProblem(
       'SSO_NOT_SUPPORTED',
-      `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}).`,
+      `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}). Enable one of them there.`,
     )
 }
 

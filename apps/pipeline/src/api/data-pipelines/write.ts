@@ -161,7 +161,10 @@ async function targetColumns(
   const targetSchema =
     currentSchema?.uid === schema.id.toLowerCase() ? currentSchema : await lookups.lockWritableSchema(schema.id)
   if (!targetSchema)
-    throw problems.refused('/dataWarehouseTarget/schema/id', `No schema that you may write to has the id ${schema.id}.`)
+    throw problems.refused(
+      '/dataWarehouseTarget/schema/id',
+      `No schema that you may write to has the id ${schema.id}. Choose another schema.`,
+    )
   if (targetSchema.provider_schema === 'NA') {
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',

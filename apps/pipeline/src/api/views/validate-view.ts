@@ -77,7 +77,8 @@ async function readTargetSchema(
   const currentSchema =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
   const schemaRow = currentSchema?.uid === id.toLowerCase() ? currentSchema : await lockWritableSchema(trx, caller, id)
-  if (!schemaRow) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
+  if (!schemaRow)
+    throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}. Choose another schema.`)
   if (schemaRow.provider_schema === 'NA')
     throw problems.refused('/schema/id', `The schema "${schemaRow.name}" has no warehouse (NA). Choose another one.`)
   return schemaRow
