@@ -47,18 +47,18 @@ export async function sendEvents(
     'X-Accel-Buffering': 'no',
   })
   response.write(`retry: ${reconnectDelayMs}\n\n`)
-  let silent = 0
+  let silentMs = 0
   const timer = setInterval(() => {
     if (isStopping()) end()
-    silent += checkIntervalMs
-    if (silent >= keepAliveIntervalMs) {
+    silentMs += checkIntervalMs
+    if (silentMs >= keepAliveIntervalMs) {
       response.write(':\n\n')
-      silent = 0
+      silentMs = 0
     }
   }, checkIntervalMs)
   try {
     for await (const event of events(streamEnded.signal)) {
-      silent = 0
+      silentMs = 0
       if (!response.write(serializeEvent(event))) await waitForDrain(response, streamEnded.signal)
       if (streamEnded.signal.aborted) break
     }

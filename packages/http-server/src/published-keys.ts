@@ -6,7 +6,7 @@ interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */
   refreshMs?: number
   /** Milliseconds that keys stay usable while the identity service is down: the lifetime of a token. */
-  whileDown?: number
+  usableWhileDownMs?: number
   /** Minimum milliseconds between two fetches for an unknown key id, and after a failure. */
   retryMs?: number
 }
@@ -25,7 +25,7 @@ const timeoutMs = 3_000
  */
 export function publishedKeys(
   identityUrl: string,
-  { refreshMs: every = 30_000, whileDown = 15 * 60_000, retryMs = 10_000 }: KeyCacheOptions = {},
+  { refreshMs: every = 30_000, usableWhileDownMs = 15 * 60_000, retryMs = 10_000 }: KeyCacheOptions = {},
 ): TokenKeys {
   const address = `${identityUrl}/.well-known/jwks.json`
   let loaded: FetchedKeySet | undefined
@@ -53,7 +53,7 @@ export function publishedKeys(
 
   const current = async (): Promise<FetchedKeySet> => {
     const age = performance.now() - loadedAt
-    if (!loaded || age > whileDown) return load()
+    if (!loaded || age > usableWhileDownMs) return load()
     if (age <= every) return loaded
     const cached = loaded
     // Callers do not wait for a service that is known to be down.

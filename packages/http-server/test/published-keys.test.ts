@@ -89,7 +89,7 @@ describe('the keys of the identity service', () => {
   it('stay usable for a limited time if the identity service is down, then return 503', async () => {
     const { jwk, token } = await newKey('one')
     published = [jwk]
-    const verify = tokenVerifier(issuer, publishedKeys(url, { refreshMs: 50, whileDown: 2_000, retryMs: 20 }))
+    const verify = tokenVerifier(issuer, publishedKeys(url, { refreshMs: 50, usableWhileDownMs: 2_000, retryMs: 20 }))
     await verify(token)
     published = undefined
     const since = performance.now()

@@ -4,9 +4,9 @@ interface PollingOptions {
   /** Milliseconds before the next round if the last one found no more work. */
   pauseMs: number
   /** Milliseconds after a failed round. Default: `pauseMs`. */
-  afterTrouble?: number
+  pauseAfterFailureMs?: number
   /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
-  farewell: number
+  stopTimeoutMs: number
   /** Called with the error of a failed round. The loop continues. */
   failed(error: unknown): void
 }
@@ -14,7 +14,7 @@ interface PollingOptions {
 /** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
 export function startPollingLoop(
   round: (signal: AbortSignal) => Promise<boolean>,
-  { pauseMs, afterTrouble = pauseMs, farewell, failed }: PollingOptions,
+  { pauseMs, pauseAfterFailureMs = pauseMs, stopTimeoutMs, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const aborting = new AbortController()
@@ -23,7 +23,7 @@ export function startPollingLoop(
       return (await round(aborting.signal)) ? 0 : pauseMs
     } catch (error) {
       failed(error)
-      return afterTrouble
+      return pauseAfterFailureMs
     }
   }
   const loop = (async () => {
@@ -35,7 +35,7 @@ export function startPollingLoop(
   return {
     async stop() {
       stopping.abort()
-      const timer = setTimeout(() => aborting.abort(), farewell)
+      const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
       await loop
       clearTimeout(timer)
     },

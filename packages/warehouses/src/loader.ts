@@ -140,7 +140,7 @@ export interface PublishOptions {
    * Receives the work that continues after the rows are public: dropping old rows and collecting statistics of the whole table.
    * The work never fails. If the callback is absent, publication waits for the work.
    */
-  onBackgroundWork?(callback: Promise<void>): void
+  onBackgroundWork?(work: Promise<void>): void
 }
 
 export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {

@@ -28,8 +28,8 @@ const shutdownTimeoutMs = 10_000
 export const startMailSender = (options: MailSenderOptions): { stop(): Promise<void> } =>
   startPollingLoop((signal) => sendQueuedMails(options, signal), {
     pauseMs: pollIntervalMs,
-    afterTrouble: pollAfterFailureMs,
-    farewell: shutdownTimeoutMs,
+    pauseAfterFailureMs: pollAfterFailureMs,
+    stopTimeoutMs: shutdownTimeoutMs,
     failed: (err) => options.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
   })
 

@@ -45,7 +45,7 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every 
     },
     {
       pauseMs: every,
-      farewell: 0,
+      stopTimeoutMs: 0,
       failed: (err) => logger.warn({ err }, 'maintenance could not start; it runs again in an hour'),
     },
   )

@@ -13,7 +13,7 @@ interface PendingLoginLimit {
   /** The maximum number of pending sign-ins per network within the time. */
   maxLogins?: number
   /** The time in milliseconds. */
-  within?: number
+  windowMs?: number
 }
 
 interface PendingLogins {
@@ -31,7 +31,7 @@ const maxNetworks = 20_000
  */
 export function limitPendingLogins({
   maxLogins = 300,
-  within = 600_000,
+  windowMs = 600_000,
   isOver = isLoginOver,
 }: PendingLoginLimit = {}): RequestHandler {
   // The networks are ordered by the start of their count, oldest first.
@@ -40,7 +40,7 @@ export function limitPendingLogins({
   const networkOf = (address: string): PendingLogins => {
     const key = toNetworkPrefix(address)
     const existing = networks.get(key)
-    if (existing && Date.now() - existing.since < within) return existing
+    if (existing && Date.now() - existing.since < windowMs) return existing
     networks.delete(key)
     if (networks.size >= maxNetworks) networks.delete(networks.keys().next().value!)
     const network = { count: 0, since: Date.now() }
@@ -54,7 +54,7 @@ export function limitPendingLogins({
     if (!isResumed) {
       if (network.count >= maxLogins)
         throw problems.tooManyRequests(
-          Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
+          Math.max(1, Math.ceil((network.since + windowMs - Date.now()) / 1000)),
           'Too many unfinished sign-ins from this network. Complete one, or try again later.',
         )
       // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.

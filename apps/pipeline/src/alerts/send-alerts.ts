@@ -47,7 +47,7 @@ export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promi
   const start = (round: (signal: AbortSignal) => Promise<boolean>) =>
     startPollingLoop(round, {
       pauseMs: every,
-      farewell: stopTimeoutMs,
+      stopTimeoutMs: stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
   const startSlots = (channel: Channel) => {

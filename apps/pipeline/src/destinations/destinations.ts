@@ -60,8 +60,8 @@ export function openDestinations({
   lookupTimeoutMs = 25_000,
   importTime = 300_000,
 }: DestinationOptions): Destinations {
-  const lookups = guardedFetch({ allowed, timeLimit: lookupTimeoutMs, maxBytes: maxLookupBytes })
-  const imports = guardedFetch({ allowed, timeLimit: importTime, maxBytes: maxImportBytes })
+  const lookups = guardedFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
+  const imports = guardedFetch({ allowed, timeLimitMs: importTime, maxBytes: maxImportBytes })
 
   return {
     async test(target, signal) {

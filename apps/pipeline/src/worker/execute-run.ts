@@ -97,7 +97,7 @@ export async function executeRun(
       signal,
       reportProgress: (counts: Totals) => (totals = counts),
       sendHeartbeat: heartbeat.beat,
-      onBackgroundWork: (callback) => void backgroundWork.push(callback),
+      onBackgroundWork: (work) => void backgroundWork.push(work),
     }
     return await recordSuccess(context, await handleRun(services, attempt))
   } catch (error) {

@@ -43,7 +43,7 @@ export interface RunAttempt {
   /** Writes the totals and renews the lease at once. Returns whether this is still the current attempt of the run. */
   sendHeartbeat(): Promise<boolean>
   /** Adds work that continues after the end of the run. The worker's slot becomes free when this work ends. The promise must never reject. */
-  onBackgroundWork(callback: Promise<void>): void
+  onBackgroundWork(work: Promise<void>): void
 }
 
 export type RunSuccess = Extract<RunOutcome, { state: 'OK' | 'WARNING' }>

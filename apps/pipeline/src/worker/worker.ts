@@ -60,7 +60,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     )
   }
 
-  await queue.callback((delivery) => {
+  await queue.handleJobs((delivery) => {
     const execution = execute(delivery)
     running.add(execution)
     const remove = () => running.delete(execution)

@@ -41,7 +41,7 @@ const exchangeTimeoutMs = 6 * 3_600_000
 export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
   const http = guardedFetch({
     allowed,
-    timeLimit: exchangeTimeoutMs,
+    timeLimitMs: exchangeTimeoutMs,
     connectLimit: Math.min(idleTimeoutMs, 10_000),
     maxBytes: maxBodyBytes,
   })

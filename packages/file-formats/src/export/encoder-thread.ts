@@ -81,9 +81,9 @@ async function handle(command: EncoderCommand): Promise<void> {
   send({ kind: 'ready' })
 }
 
-let callback = Promise.resolve()
+let pendingWork = Promise.resolve()
 mainThreadPort.on('message', (command: EncoderCommand) => {
-  callback = callback
+  pendingWork = pendingWork
     .then(() => handle(command))
     .catch((error: unknown) => {
       // Any other error ends the thread, and the main thread reports it.

@@ -193,7 +193,7 @@ export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiv
     },
     {
       pauseMs: interval,
-      farewell: 0,
+      stopTimeoutMs: 0,
       failed: (err) => logger.warn({ err }, 'expired sign-ins could not be removed; the next try is in five minutes'),
     },
   )

@@ -54,7 +54,7 @@ export function createFederation(outgoing: GuardedFetch): Federation {
 }
 
 /** Limits of provider requests in milliseconds and bytes. Responses are small, and users wait for them. */
-export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }
+export const outgoingLimits = { timeLimitMs: 5_000, maxBytes: 65_536 }
 
 /** The accepted asymmetric signature algorithms of ID tokens. */
 export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']

@@ -122,11 +122,11 @@ async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): P
   return { table: presentTable(loadedTable.table, await describedLabels(input.db, row, loadedTable.table)) }
 }
 
-async function undefinedIfSlow<T>(callback: Promise<T>): Promise<T | undefined> {
+async function undefinedIfSlow<T>(promise: Promise<T>): Promise<T | undefined> {
   const finished = new AbortController()
   const timeout = sleep(tableTimeoutMs, undefined, { signal: finished.signal }).catch(() => undefined)
   try {
-    return await Promise.race([callback, timeout])
+    return await Promise.race([promise, timeout])
   } finally {
     finished.abort()
   }

@@ -70,9 +70,9 @@ type PublicRequest<Query = undefined> = OperationInput<PipelineContext, '/public
 type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
 const assertWithinRate = networkRateLimit()
-const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, maxEntries: 50 })
+const cachedMetadata = responseCache<PublicMetadata>({ lifetimeMs: 30_000, maxEntries: 50 })
 // A response can have megabytes, so it is only shared by concurrent requests. A proxy can cache it, as Cache-Control allows.
-const cachedData = responseCache<PublicData>({ lifetime: 0, maxEntries: 200 })
+const cachedData = responseCache<PublicData>({ lifetimeMs: 0, maxEntries: 200 })
 
 /** Proxies and browsers may cache responses for 30 seconds, as long as this service caches metadata. */
 const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }

@@ -11,7 +11,7 @@ interface CachedResponse<T> {
 
 interface CacheLimits {
   /** Milliseconds for which a response is cached. With 0, only requests that arrive during the fetch share it. */
-  lifetime: number
+  lifetimeMs: number
   /** The number of cached responses. They must be small, because anonymous users can request any number of them. */
   maxEntries: number
 }
@@ -20,7 +20,7 @@ interface CacheLimits {
  * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
  * rights first. With connections, the fetch is aborted once all of them are closed.
  */
-export function responseCache<T>({ lifetime, maxEntries }: CacheLimits, now: () => number = Date.now) {
+export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: () => number = Date.now) {
   const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
@@ -35,13 +35,18 @@ export function responseCache<T>({ lifetime, maxEntries }: CacheLimits, now: () 
     }
     const dropped = new AbortController()
     const answer = fetch(dropped.signal)
-    const entry: CachedResponse<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
+    const entry: CachedResponse<T> = {
+      answer,
+      until: now() + Math.max(lifetimeMs, 30_000),
+      callers: new Set(),
+      dropped,
+    }
     if (caller) watchCaller(entry, caller)
     cache.set(key, entry)
     const forget = () => {
       if (cache.get(key) === entry) cache.delete(key)
     }
-    answer.then(lifetime > 0 ? undefined : forget, forget)
+    answer.then(lifetimeMs > 0 ? undefined : forget, forget)
     if (cache.size > maxEntries) cache.delete(cache.keys().next().value!)
     return answer
   }

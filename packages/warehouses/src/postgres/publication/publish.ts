@@ -62,8 +62,11 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
     signal,
   )
   await waitUntilVisible(publishing, loads, signal)
-  return retryWhileTableIsRead(first.problemContext, { ...options, waitMs: publishing.waitMs }, signal, (wait) =>
-    swapAll({ ...publishing, loads }, wait, signal),
+  return retryWhileTableIsRead(
+    first.problemContext,
+    { ...options, waitMs: publishing.waitMs },
+    signal,
+    (lockTimeoutMs) => swapAll({ ...publishing, loads }, lockTimeoutMs, signal),
   )
 }
 
@@ -77,7 +80,7 @@ export async function retryWhileTableIsRead<T>(
   problemContext: ProblemContext,
   { waitMs, onWait }: SwapOptions,
   signal: AbortSignal,
-  swap: (wait: number) => Promise<T>,
+  swap: (lockTimeoutMs: number) => Promise<T>,
 ): Promise<T> {
   await failpoint('before-swap')
   const until = performance.now() + waitMs
@@ -140,19 +143,19 @@ async function waitUntilVisible(
 /** Publishes all loads in one transaction. Returns the earlier publication if another attempt has published the run. */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
-  wait: number,
+  lockTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = retention
   const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(
-      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+      `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
     const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
+    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, lockTimeoutMs))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)

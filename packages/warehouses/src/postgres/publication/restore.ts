@@ -56,8 +56,8 @@ interface RestoredTable {
 export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
   const problemContext = { qualifiedName: qualifyName(target.schema, target.table) }
-  return retryWhileTableIsRead(problemContext, options, signal, async (wait) => {
-    const { publication, returned } = await restoreAll(restoring, wait, signal)
+  return retryWhileTableIsRead(problemContext, options, signal, async (lockTimeoutMs) => {
+    const { publication, returned } = await restoreAll(restoring, lockTimeoutMs, signal)
     await failpoint('published')
     const tidied = Promise.all(returned.map(({ qualifiedName }) => analyzeTable(pools, qualifiedName))).then(() => {})
     if (options.onBackgroundWork) options.onBackgroundWork(tidied)
@@ -69,20 +69,20 @@ export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal
 /** Restores the kept tables in one transaction. Returns no tables if an earlier attempt has published the run. */
 async function restoreAll(
   { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
-  wait: number,
+  lockTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<{ publication: Publication; returned: RestoredTable[] }> {
   const { run, attempt } = target
   return withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(
-      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+      `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
     const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
     const keptTables = await takeKeptTables(client, retention, target)
     if (!keptTables) throw nothingKept(placeOf(target))
     const returned: RestoredTable[] = []
-    for (const one of keptTables) returned.push(await planRestoredTable(client, run, one, read, wait))
+    for (const one of keptTables) returned.push(await planRestoredTable(client, run, one, read, lockTimeoutMs))
     for (const { entry } of returned) await enterLedger(client, retention.ledgerKey, entry)
     await keepRestored(
       client,
@@ -110,7 +110,7 @@ async function planRestoredTable(
   run: string,
   { schema, table, partition }: KeptTable,
   read: string,
-  wait: number,
+  lockTimeoutMs: number,
 ): Promise<RestoredTable> {
   const qualifiedName = qualifyName(schema, table)
   const problemContext = { qualifiedName }
@@ -120,8 +120,9 @@ async function planRestoredTable(
     await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
   const currentShape = await readShape(client, schema, table)
   if (currentShape && !currentShape.owned) throw tableNotOwned(problemContext)
-  if (currentShape?.partition) await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), wait))
-  if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), wait))
+  if (currentShape?.partition)
+    await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
+  if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
   const last = await findLastEntry(client, partition ?? undefined)
   const attached =
     partition === null

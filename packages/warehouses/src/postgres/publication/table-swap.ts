@@ -37,7 +37,7 @@ export async function planSwap(
   load: PostgresStagedTable,
   mode: 'REPLACE' | 'MERGE',
   read: string,
-  wait: number,
+  lockTimeoutMs: number,
 ): Promise<TableSwap> {
   const { schema, table } = load.target
   const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
@@ -46,7 +46,9 @@ export async function planSwap(
   if (!staging) throw stagingTableMissing(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
-  await client.query(`${blockAutovacuum(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`)
+  await client.query(
+    `${blockAutovacuum(names.staging, lockTimeoutMs)}; alter table ${names.staging} reset (autovacuum_enabled)`,
+  )
 
   const before = await readShape(client, schema, table)
   if (!before) {
@@ -67,7 +69,7 @@ export async function planSwap(
   const current = await readShape(client, schema, table)
   if (!current?.owned) throw tableNotOwned(load.problemContext)
 
-  if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), wait))
+  if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), lockTimeoutMs))
   const last = await findLastEntry(client, current.partition)
   const merging = mode === 'MERGE' && current.partition !== undefined
   const { table: plan, feed } = planPublication(load, { currentShape: current, staging, last, merging })
@@ -171,9 +173,9 @@ export async function findBlockingViews(
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 
-/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `wait` milliseconds as lock time-out. */
-export function blockAutovacuum(table: string, wait: number): string {
-  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
+/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `lockTimeoutMs` milliseconds as lock time-out. */
+export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
+  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
 }
 
 /**

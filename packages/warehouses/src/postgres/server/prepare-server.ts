@@ -80,13 +80,13 @@ const adminTimeouts = {
 }
 
 /** Returns a connection for preparing servers and warehouses. Every wait on it is limited; end it with `endAdmin`. */
-export function adminClient(connectionString: string, changed: Partial<typeof adminTimeouts> = {}): Client {
+export function adminClient(connectionString: string, timeoutOverrides: Partial<typeof adminTimeouts> = {}): Client {
   const client = new Client({
     connectionString,
     application_name: 'sluice provisioning',
     keepAlive: true,
     ...adminTimeouts,
-    ...changed,
+    ...timeoutOverrides,
   })
   // This listener is needed: otherwise, a connection that breaks between two statements would end the process.
   client.on('error', () => {})
