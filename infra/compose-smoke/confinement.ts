@@ -44,7 +44,7 @@ const expectProcesses = async (stack: Stack, service: string): Promise<void> => 
   }
 }
 
-/** The application's role owns its database, is no superuser, and nobody else is let in. */
+/** The application's role owns its database without being a superuser, and no other role can connect. */
 const expectOrdinaryRole = async (stack: Stack, database: string): Promise<void> => {
   const role = database.replace('-db', '')
   const sql = `SELECT rolsuper, rolbypassrls, rolreplication, datdba = pg_roles.oid,

@@ -12,7 +12,7 @@ const until = async (objection: () => Promise<string | undefined>, seconds: numb
   }
 }
 
-/** Waits until the engine calls every container healthy and every service says, asked this moment, that it is ready. */
+/** Waits until every container is healthy and every service reports that it is ready. */
 export const untilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
   until(async () => {
     const containers = await stack.containers()

@@ -70,7 +70,7 @@ async function paste(shell: string, text: string, cwd: string): Promise<string> 
   const { FORCE_COLOR: _, ...ours } = stack.env
   const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: pathOfTerminal(process.env['PATH'], nodeOfBlocks) }
   const { code, stdout, stderr } = await runProgram(shell, ['-e', script], { cwd, env })
-  // curl's progress, of the commands that are not told to be silent.
+  // curl's progress output, for commands without --silent.
   const said = stderr.replaceAll(/^.*\r.*$|^ +% Total .*$|^ +Dload .*$|^ *[\d:\sk-]+$/gm, '').trim()
   expect({ code, said, stdout: code === 0 ? '' : stdout }).toEqual({ code: 0, said: '', stdout: '' })
   return stdout

@@ -6,7 +6,7 @@ import { Refusal, refuse } from '../user-error.ts'
 
 /**
  * `node infra/independent-servers/install.ts couchdb`: installs a server of somebody else that the suite of a source asks beside its stand-in,
- * into a folder that is no part of the repository. Nothing of theirs is run on the way.
+ * into a folder outside the repository. The installation runs no code of theirs.
  */
 const medplum = '5.2.13'
 const counterparts: Record<string, Record<string, string>> = {

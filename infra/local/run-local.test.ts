@@ -42,7 +42,7 @@ const comesTrue = async (ask: () => boolean | Promise<boolean>): Promise<boolean
   return false
 }
 const hasGone = (pid: number): Promise<boolean> => comesTrue(() => !isAlive(pid))
-/** 0 while there is none. */
+/** 0 before it starts. */
 const postmaster = (folder: string): number => {
   const file = join(folder, 'state/postgres/cluster/postmaster.pid')
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) || 0 : 0

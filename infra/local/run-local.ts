@@ -19,8 +19,8 @@ import { type Admin, summary } from './start-summary.ts'
 const say = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
 
 /**
- * Starts everything on this machine, says so, and returns when it was told to stop and everything has. Throws Refusal
- * with a sentence for a person; what was started by then is stopped.
+ * Starts everything on this machine and prints that it is ready. Returns after a signal to stop, when everything has stopped. Throws
+ * Refusal with a sentence for the user, after stopping what it has started.
  */
 export const runLocal = async (settings: Settings, programs: Programs, mode: Mode = {}): Promise<void> => {
   const began = performance.now()
@@ -43,7 +43,7 @@ export const runLocal = async (settings: Settings, programs: Programs, mode: Mod
   const secrets = await secretsOf(settings.state)
   console.log(pc.dim('Starting PostgreSQL, identity, pipeline and its worker…'))
   const ready = programs.ready()
-  // Waited for below; until then a failure is nobody's surprise.
+  // Awaited below; this handler prevents an unhandled rejection until then.
   ready.catch(() => {})
   const postgres = started.use(await startPostgres(settings, secrets, say))
   kill = () => postgres.kill()

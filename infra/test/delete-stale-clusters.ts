@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { clearLeftOver, isAlive } from '../postgres/clear-stale-server.ts'
 import { demolish } from '../postgres/accessible-folders.ts'
 
-/** Stops and deletes the clusters of test runs that were killed: folders named by a process id that is no more. */
+/** Stops and deletes the clusters of test runs that were killed: folders named by the id of a process that has ended. */
 export const sweep = async (folder: string): Promise<void> => {
   const names = await readdir(folder).catch(() => [])
   for (const name of names.filter((name) => !isAlive(Number(name)))) {

@@ -51,7 +51,7 @@ const install = async (name: string, folder: string): Promise<string | undefined
     const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error']
     await execute('npm', ['install', ...flags, name], { cwd: unfinished, timeout: 300_000 })
     await rename(unfinished, folderOf(name, folder)).catch((cause: NodeJS.ErrnoException) => {
-      // Another run installed it meanwhile.
+      // Another run installed it at the same time.
       if (!['ENOTEMPTY', 'EEXIST'].includes(cause.code ?? '')) throw cause
     })
     return undefined

@@ -5,7 +5,7 @@ const ticksPerSecond = 100
 
 /**
  * Seconds of processor time, user and system, of all child processes that have ended and their ended children: tests,
- * test servers, and the programs that both started. Undefined where there is no /proc.
+ * test servers, and the programs that both started. Undefined on systems without /proc.
  */
 export const childProcessorSeconds = (): number | undefined => {
   try {

@@ -30,8 +30,13 @@ interface IdentityAppOptions {
   isStopping?(): boolean
 }
 
-export function buildApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
-  const { config, logger, metrics, tally } = parts
+export function buildApp({
+  db,
+  searches = db,
+  isStopping = () => false,
+  ...dependencies
+}: IdentityAppOptions): Express {
+  const { config, logger, metrics, tally } = dependencies
   const keys = createSigningKeys(db, config.SECRET_KEYS)
   const oidc = createOpenIdProvider({ db, config, keys, logger, tally })
   const providers = createFederation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
@@ -49,7 +54,7 @@ export function buildApp({ db, searches = db, isStopping = () => false, ...parts
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
-    parts: [
+    checks: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'signing-keys', check: () => keys.current() },
     ],
@@ -61,7 +66,7 @@ export function buildApp({ db, searches = db, isStopping = () => false, ...parts
       findPrincipal: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
-    run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, more, work),
+    run: (operation, caller, requestFacts, callback) => inTransaction(operation, caller, requestFacts, more, callback),
   })
 }
 

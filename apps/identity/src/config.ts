@@ -24,8 +24,8 @@ const optionalSecret: Setting<string | undefined> = { ...secretSetting(), fallba
 
 const redirectUris: Setting<string[]> = {
   fallback: [],
-  parse(given) {
-    const uris = listSetting().parse(given)
+  parse(text) {
+    const uris = listSetting().parse(text)
     for (const uri of uris) {
       const fault = findRedirectUriFault(uri)
       if (fault !== undefined) throw new Error(`has the address "${uri.slice(0, 200)}", which ${fault}`)

@@ -7,9 +7,9 @@ import { findCookie } from './cookies.ts'
 export interface CsrfGuard {
   /** Returns a token for the forms of a page; sets the browser's cookie if it is missing. */
   issue(request: Request, response: Response): string
-  /** Returns a proof that this browser received the link to `what`; sets the browser's cookie if it is missing. */
-  issueLinkProof(request: Request, response: Response, what: string): string
-  hasLinkProof(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
+  /** Returns a proof that this browser received the link to `form`; sets the browser's cookie if it is missing. */
+  issueLinkProof(request: Request, response: Response, form: string): string
+  hasLinkProof(request: Pick<Request, 'headers'>, form: string, mark: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a Sluice page in this browser. */
   assertValid(request: Request): void
 }
@@ -34,13 +34,13 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
     return (response.locals.formBrowser = existing ?? setBrowserCookie(response, cookie, secure))
   }
   // Nonces contain no dot, so a form token is never valid as a link proof, or the reverse.
-  const proveLink = (browser: string, what: string) => proofOf(browser, `link.${what}`)
+  const proveLink = (browser: string, form: string) => proofOf(browser, `link.${form}`)
 
   return {
-    issueLinkProof: (request, response, what) => proveLink(browserOf(request, response), what).toString('base64url'),
-    hasLinkProof(request, what, mark) {
+    issueLinkProof: (request, response, form) => proveLink(browserOf(request, response), form).toString('base64url'),
+    hasLinkProof(request, form, mark) {
       const browser = readBrowserCookie(request, cookie)
-      return browser !== undefined && isSameProof(Buffer.from(mark, 'base64url'), proveLink(browser, what))
+      return browser !== undefined && isSameProof(Buffer.from(mark, 'base64url'), proveLink(browser, form))
     },
     issue(request, response) {
       const browser = browserOf(request, response)

@@ -20,14 +20,14 @@ export async function repeatInBatches(
 export const removeInBatches = (
   db: Kysely<DB>,
   table: keyof DB,
-  which: RawBuilder<SqlBool>,
+  condition: RawBuilder<SqlBool>,
   signal?: AbortSignal,
 ): Promise<number> =>
   repeatInBatches(
     async (size) => {
       const { numAffectedRows } = await sql`
         delete from ${sql.table(table)} where ctid = any(array(
-          select ctid from ${sql.table(table)} where ${which} limit ${size} for update skip locked))`.execute(db)
+          select ctid from ${sql.table(table)} where ${condition} limit ${size} for update skip locked))`.execute(db)
       return Number(numAffectedRows ?? 0)
     },
     { signal },

@@ -5,9 +5,12 @@ import { problems, type Problem } from '@sluice/http-server'
 const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   clients_code_key: ['/code', 'Another client has this code.'],
   clients_name_key: ['/name', 'Another client has this name.'],
-  users_username_key: ['/username', 'This username is taken, or too similar to one that is taken.'],
+  users_username_key: ['/username', 'This username is taken, or too similar to one that is taken. Choose another one.'],
   users_client_sso_id_key: ['/ssoId', 'Another user of this client has this single sign-on id.'],
-  users_client_fkey: ['/client/id', 'The client still has users, or was deleted.'],
+  users_client_fkey: [
+    '/client/id',
+    'The client still has users, or was deleted. Delete its users first, or choose another client.',
+  ],
   user_groups_client_code_key: ['/code', 'Another user group of this client has this code.'],
   sso_client_configs_sso_client_id_key: ['/ssoClientId', 'Another application has this id.'],
   sso_client_configs_skeleton_key: ['/ssoClientId', 'Another application has this id, or one that is too similar.'],

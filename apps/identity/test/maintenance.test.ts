@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const lines: string[] = []
-/** Starts maintenance with these jobs. `every`: milliseconds between two rounds. */
+/** Starts maintenance with these jobs. `intervalMs`: milliseconds between two rounds. */
 const runJobs = (jobs: readonly MaintenanceJob[], metrics = new Registry(), every?: number) => ({
   metrics,
   maintenance: startMaintenance({
@@ -24,7 +24,7 @@ const runJobs = (jobs: readonly MaintenanceJob[], metrics = new Registry(), ever
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     metrics,
     jobs,
-    ...(every !== undefined && { every }),
+    ...(every !== undefined && { intervalMs: every }),
   }),
 })
 /** The time of the last success of each job, in seconds since 1970. */

@@ -97,7 +97,7 @@ await main(async () => {
       db,
       keyRing,
       redaction,
-      others: drivers,
+      otherDrivers: drivers,
     },
   )
   const identity = identityLookups(config)
@@ -111,13 +111,13 @@ await main(async () => {
     host: config.LISTEN_HOST,
     registry,
     isStopping: () => stopping,
-    parts: [
+    checks: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
       filesHealthCheck(filesDirectory),
       { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
-      ...warehouses.others.map((part) => ({ ...part, optional: true })),
+      ...warehouses.checks.map((part) => ({ ...part, optional: true })),
     ],
   })
   const worker = await startWorker({
@@ -171,7 +171,7 @@ await main(async () => {
     logger,
     metrics,
     jobs: [{ name: 'warehouse readers', run: (signal) => readers.sync(signal) }],
-    every: 5_000,
+    intervalMs: 5_000,
     lockKey: readersLock,
   })
   // A session can take thousands of locks in a second.
@@ -180,7 +180,7 @@ await main(async () => {
     logger,
     metrics,
     jobs: [{ name: 'sessions of warehouse readers', run: () => readers.limitSessions() }],
-    every: 1_000,
+    intervalMs: 1_000,
     lockKey: readerSessionsLock,
   })
   const scheduler = startScheduler({

@@ -43,7 +43,7 @@ await main(async () => {
       db,
       keyRing,
       redaction,
-      others: drivers,
+      otherDrivers: drivers,
     },
   )
   const identity = identityLookups(config)

@@ -59,7 +59,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     translate: translateDatabaseError,
-    parts: [
+    checks: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
       // The service works without the folder, except for uploads.
@@ -67,7 +67,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       // The service works without a key, except for the secrets that this key sealed.
       { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', optional: true, check: () => context.warehouses.check() },
-      ...context.warehouses.others.map((part) => ({ ...part, optional: true })),
+      ...context.warehouses.checks.map((part) => ({ ...part, optional: true })),
       { name: 'identity', optional: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: createAuthenticator({
@@ -80,7 +80,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return principal
       },
     }),
-    run: (operation, caller, facts, work) => audited(operation, caller, facts, ownContext, work),
+    run: (operation, caller, requestFacts, callback) => audited(operation, caller, requestFacts, ownContext, callback),
   })
 }
 

@@ -57,7 +57,7 @@ export function compareColumns(
     sentence: joinSentences(
       describeDifferences(before, last.columns, now, plan),
       transforms ? '' : describeTypeChanges(last.columns, plan),
-      rows && plan.fresh !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
+      rows && plan.rebuildReason !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
     ),
   }
 }
@@ -73,17 +73,17 @@ const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
 /** Returns a sentence that names the missing and the new columns. With `plan`, it also says what a run would do with them. */
 function describeDifferences(
   before: readonly RememberedColumn[],
-  known: readonly RememberedColumn[],
+  rememberedColumns: readonly RememberedColumn[],
   now: readonly FedColumn[],
   plan?: ShapePlan,
 ): string {
-  const [knownNames, names] = [known, now].map((columns) => new Set(columns.map(({ name }) => name)))
+  const [knownNames, names] = [rememberedColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
   const missing = before.filter(({ name }) => !names!.has(name))
   const added = now.filter(({ name }) => !knownNames!.has(name))
   if (missing.length === 0 && added.length === 0) return ''
-  const isReplaced = plan?.fresh !== undefined
+  const isReplaced = plan?.rebuildReason !== undefined
   const replaced = isReplaced
-    ? `A run would replace the columns of the table, because ${plan.fresh === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
+    ? `A run would replace the columns of the table, because ${plan.rebuildReason === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
     : ''
   if (missing.length === before.length && before.length > 0)
     return joinSentences(
@@ -110,17 +110,19 @@ function describeDifferences(
  * Names the columns whose type a run would change. Omits columns that had no type yet, and changes of precision, because decimals get
  * more digits with almost every file.
  */
-function describeTypeChanges(known: readonly RememberedColumn[], plan: ShapePlan): string {
-  const decided = new Map(known.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))
+function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], plan: ShapePlan): string {
+  const decided = new Map(
+    rememberedColumns.filter(({ undecided }) => !undecided).map((column) => [column.name, column]),
+  )
   const changes = plan.columns.flatMap(({ name, label, dataType }) => {
     const from = decided.get(name)?.dataType
     return from === undefined || from === dataType
       ? []
       : [`column ${quoteLabels([{ label }])} from ${from} to ${dataType}`]
   })
-  const more = changes.length > maxNamedColumns ? ` and ${changes.length - maxNamedColumns} more` : ''
+  const moreText = changes.length > maxNamedColumns ? ` and ${changes.length - maxNamedColumns} more` : ''
   return changes.length > 0
-    ? `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${more}.`
+    ? `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${moreText}.`
     : ''
 }
 
@@ -134,8 +136,8 @@ function describeEmptyColumns(before: readonly RememberedColumn[], now: readonly
 }
 
 function quoteLabels(columns: readonly { label: string }[]): string {
-  const shown = columns.slice(0, maxNamedColumns).map(({ label }) => `"${label.slice(0, 100)}"`)
+  const shownLabels = columns.slice(0, maxNamedColumns).map(({ label }) => `"${label.slice(0, 100)}"`)
   return columns.length > maxNamedColumns
-    ? `${shown.join(', ')} and ${columns.length - maxNamedColumns} more`
-    : shown.join(', ')
+    ? `${shownLabels.join(', ')} and ${columns.length - maxNamedColumns} more`
+    : shownLabels.join(', ')
 }

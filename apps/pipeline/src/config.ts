@@ -25,26 +25,26 @@ import { computeDefaultSlots } from './worker-slots.ts'
 
 const secretKeys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
-const textOrNone: Setting<string | undefined> = { parse: (given) => given, fallback: undefined }
+const textOrNone: Setting<string | undefined> = { parse: (text) => text, fallback: undefined }
 
 /** A host, optionally with a port. IPv6 addresses are in brackets. */
 const hostAndPort = (defaultPort: number): Setting<{ host: string; port: number } | undefined> => ({
   fallback: undefined,
-  parse(given) {
+  parse(text) {
     const [, host = '', port = String(defaultPort)] =
-      /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(given) ?? []
+      /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(text) ?? []
     if (host === '' || Number(port) < 1 || Number(port) > 65_535)
-      throw new Error(`must be a host or host:port, such as data.example.org:5432, not "${given}"`)
+      throw new Error(`must be a host or host:port, such as data.example.org:5432, not "${text}"`)
     return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
   },
 })
 
 const certificateSetting: Setting<string | undefined> = {
   fallback: undefined,
-  parse(given) {
-    if (!/^-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----$/.test(given))
+  parse(text) {
+    if (!/^-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----$/.test(text))
       throw new Error('must be certificates in PEM format; WAREHOUSE_PUBLIC_CERTIFICATE_FILE can name a file')
-    return `${given}\n`
+    return `${text}\n`
   },
 }
 
@@ -55,8 +55,8 @@ const failpointsSetting: Setting<Trap[]> = { parse: parseFailpoints, fallback: [
 const webhookSecret: Setting<Buffer | undefined> = {
   secret: true,
   fallback: undefined,
-  parse(given) {
-    const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(given) ?? []
+  parse(value) {
+    const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value) ?? []
     const key = Buffer.from(text, 'base64')
     if (key.length < 24 || key.length > 64) throw new Error('must be whsec_ followed by 24 to 64 bytes in base64')
     return key
@@ -67,17 +67,17 @@ const webhookSecret: Setting<Buffer | undefined> = {
 const webhookUrl: Setting<string | undefined> = {
   secret: true,
   fallback: undefined,
-  parse(given) {
-    urlSetting(['https:', 'http:']).parse(given)
-    return given
+  parse(text) {
+    urlSetting(['https:', 'http:']).parse(text)
+    return text
   },
 }
 
 /** The address must name a dedicated SQL pool, which is one database. */
 const synapseUrl: Setting<string | undefined> = {
   ...secretUrl(['mssql:', 'sqlserver:']),
-  parse(given) {
-    const address = urlSetting(['mssql:', 'sqlserver:']).parse(given)
+  parse(text) {
+    const address = urlSetting(['mssql:', 'sqlserver:']).parse(text)
     if (new URL(address).pathname.length < 2)
       throw new Error('must name a dedicated SQL pool, as in mssql://user:password@host:1433/pool')
     return address
@@ -121,7 +121,7 @@ const settingShape = {
   PIPELINE_PUBLIC_URL: urlSetting(['http:', 'https:'], 'http://localhost:3002'),
   SECRET_KEYS: secretKeys,
   SERVICE_SECRET: secretSetting(),
-  FILES_DIRECTORY: { parse: (given: string) => resolve(given) },
+  FILES_DIRECTORY: { parse: (text: string) => resolve(text) },
   /** Maximum bytes of one uploaded file. */
   UPLOAD_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
   /** Maximum bytes of all uploaded files of one client. */

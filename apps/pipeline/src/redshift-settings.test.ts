@@ -15,7 +15,7 @@ const read = (environment: NodeJS.ProcessEnv) =>
 describe('Redshift settings', () => {
   it('are undefined if all are absent or empty, and parsed if all are set', () => {
     expect(read({})).toBeUndefined()
-    // As docker compose hands on what nobody has set.
+    // Docker Compose passes unset variables as empty texts.
     expect(read(Object.fromEntries(Object.keys(whole).map((name) => [name, ''])))).toBeUndefined()
     expect(read(whole)).toMatchObject({ url: whole.REDSHIFT_URL, role: 'default', staging: 's3://bucket/prefix' })
   })

@@ -50,7 +50,7 @@ export function startProgram(
   }
 }
 
-/** What the system says of a process: R, S, T and so on; empty where there is none any more. */
+/** Returns the state of a process, such as R, S or T; an empty text if the process has ended. */
 async function stateOf(pid: number): Promise<string> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')

@@ -70,7 +70,7 @@ const during = (answers: number): Step[] => [
   { before: [], meanwhile: [] },
 ]
 
-/** Where edits are not told, each change is a new record. */
+/** If a source does not report edits, each change is a new record. */
 const newRecords = (steps: readonly Step[]): Step[] => {
   let id = 0
   const own = <One extends Change>(item: One): One => ({ ...item, id: (id += 1), does: 'EDIT' })

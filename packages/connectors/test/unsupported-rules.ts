@@ -1,4 +1,4 @@
-/** Rows of the suite that do not apply to sources that are no systems, and why. */
+/** Cases of the suite that do not apply to sources other than systems, with the reason. */
 export const unsupportedByStores = {
   lookups: 'Objects are selected by a key or a pattern, not from a list.',
   groups: 'A file is one table; lists in it stay JSON.',

@@ -57,9 +57,15 @@ const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
 /** Returns whether a text is an email address. Accepts international domains; rejects quoted local parts and address literals. */
 function isEmail(text: string): boolean {
-  const at = text.lastIndexOf('@')
-  const [local, domain] = [text.slice(0, at), text.slice(at + 1)]
-  if (at < 1 || local.startsWith('.') || local.endsWith('.') || local.includes('..') || !localPartPattern.test(local))
+  const atSign = text.lastIndexOf('@')
+  const [local, domain] = [text.slice(0, atSign), text.slice(atSign + 1)]
+  if (
+    atSign < 1 ||
+    local.startsWith('.') ||
+    local.endsWith('.') ||
+    local.includes('..') ||
+    !localPartPattern.test(local)
+  )
     return false
   if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) || !URL.canParse(`http://${domain}`)) return false
   const { hostname } = new URL(`http://${domain}`)
@@ -95,8 +101,8 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
       )
       const required = requiredByAll(union as unknown as DiscriminatedUnion)
       const isOptional = !required.includes(propertyName)
-      const validate: DataValidateFunction = (value: Record<string, unknown>, at) => {
-        const { instancePath = '' } = at ?? {}
+      const validate: DataValidateFunction = (value: Record<string, unknown>, context) => {
+        const { instancePath = '' } = context ?? {}
         const tag = Object.hasOwn(value, propertyName) ? value[propertyName] : undefined
         if (isOptional && (tag ?? undefined) === undefined) {
           const missing = required.filter((name) => !Object.hasOwn(value, name) || value[name] === null)

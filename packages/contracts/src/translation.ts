@@ -17,15 +17,18 @@ export function translateProperty(
   locales: readonly string[],
 ): string {
   if (translations.length === 0) return plain
-  const wanted = normalizeName(property)
+  const normalizedProperty = normalizeName(property)
   for (const locale of locales) {
     for (let tag = normalizeName(locale); tag; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
-      const found = translations.find(
-        (entry) => normalizeName(entry.property) === wanted && normalizeName(entry.locale) === tag,
+      const translation = translations.find(
+        (entry) => normalizeName(entry.property) === normalizedProperty && normalizeName(entry.locale) === tag,
       )
-      if (found) {
-        usedLanguages.set(locales, (usedLanguages.get(locales) ?? new Set()).add(found.locale.replaceAll('_', '-')))
-        return found.value
+      if (translation) {
+        usedLanguages.set(
+          locales,
+          (usedLanguages.get(locales) ?? new Set()).add(translation.locale.replaceAll('_', '-')),
+        )
+        return translation.value
       }
     }
   }

@@ -48,14 +48,14 @@ export function createContractChecker<T>(
   }
 }
 
-/** Returns the number of values, where 64 characters of text count as one. Stops counting at `most`. */
-function countValues(value: unknown, most: number): number {
+/** Returns the number of values, where 64 characters of text count as one. Stops counting at `limit`. */
+function countValues(value: unknown, limit: number): number {
   if (typeof value === 'string') return 1 + (value.length >> 6)
   if (value === null || typeof value !== 'object') return 1
   let size = 1
   for (const name in value) {
-    if (size >= most) return size
-    size += countValues((value as Record<string, unknown>)[name], most - size)
+    if (size >= limit) return size
+    size += countValues((value as Record<string, unknown>)[name], limit - size)
   }
   return size
 }

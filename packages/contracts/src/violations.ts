@@ -8,12 +8,12 @@ const maxRepeatedLength = 200
 /** Converts ajv's errors to at most a hundred violations with readable messages. */
 export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
   const listedDetails = new Set<string>()
-  const seen = new Set<string>()
+  const reported = new Set<string>()
   const distinct = relevantErrors(errors)
     .map(toViolation)
     .filter(({ pointer, detail }) => {
       const key = JSON.stringify([pointer, detail])
-      return !seen.has(key) && seen.add(key)
+      return !reported.has(key) && reported.add(key)
     })
   return distinct.slice(0, 100).map(({ pointer, detail }) => {
     const isRepeated = detail.length > maxRepeatedLength && listedDetails.has(detail)
@@ -99,8 +99,8 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
 /** Returns the text for a missing field, with the reason in its schema, if there is one. */
 function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
   const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
-  const why = properties?.[name]?.whyRequired
-  return why ? `is required: ${why}` : 'is required'
+  const reason = properties?.[name]?.whyRequired
+  return reason ? `is required: ${reason}` : 'is required'
 }
 
 const oneOf = (values: unknown[]): string => `must be one of: ${values.join(', ')}`.slice(0, 1000)

@@ -31,9 +31,9 @@ const insertBatchSize = 1_000
 /** Appends several rows in their order, in batches. */
 export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 1) return recordAudit(db, entries[0]!)
-  for (let at = 0; at < entries.length; at += insertBatchSize) {
+  for (let position = 0; position < entries.length; position += insertBatchSize) {
     const rows = entries
-      .slice(at, at + insertBatchSize)
+      .slice(position, position + insertBatchSize)
       .map(({ operation, actor, actorName = null, client, object, requestId, address, details }) => ({
         operation,
         actor,

@@ -50,7 +50,7 @@ const bigintOid = 20
 const getTypeParser = ((oid: number, format: 'text') =>
   oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 
-/** Runs `work` in a transaction, or in the current one if `db` is a transaction already. */
-export function transaction<DB, T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
-  return db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
+/** Runs `callback` in a transaction, or in the current one if `db` is a transaction already. */
+export function transaction<DB, T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
+  return db.isTransaction ? callback(db as Transaction<DB>) : db.transaction().execute(callback)
 }

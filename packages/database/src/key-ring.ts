@@ -54,7 +54,7 @@ export function keyRing(text: string): KeyRing {
         )
       const bytes = Buffer.from(body, 'base64url')
       try {
-        // Without an explicit length, Node accepts tags of four bytes, which can be guessed.
+        // If no length is given, Node accepts tags of four bytes, which can be guessed.
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: 16 })
         decipher.setAAD(Buffer.from(purpose))
         decipher.setAuthTag(bytes.subarray(-16))

@@ -29,14 +29,14 @@ const batchSize = 500
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
   const { table, key, column } = sealed
-  const older = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
+  const isOlderKey = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
   const outcome: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
 
   for (let last: string | undefined; ; ) {
     const beyond = last === undefined ? sql`` : sql`and ${sql.ref(key)} > ${last}`
     const { rows } = await sql<{ key: string; value: string }>`
       select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
-      where ${older} ${beyond} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
+      where ${isOlderKey} ${beyond} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
     for (const row of rows) {
       const resealedValue = resealValue(ring, row.value, `${table}.${column}:${row.key}`)
       if (resealedValue instanceof SealProblem) outcome.unreadable.push(resealedValue.message)
@@ -47,7 +47,7 @@ export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: Seale
   }
 
   const { rows } = await sql<{ left: number }>`
-    select count(*) as left from ${sql.table(table)} where ${older}`.execute(db)
+    select count(*) as left from ${sql.table(table)} where ${isOlderKey}`.execute(db)
   return { ...outcome, left: rows[0]!.left }
 }
 
@@ -78,21 +78,21 @@ export async function resealAll(
   db: Kysely<any>,
   ring: KeyRing,
   columns: readonly SealedColumn[],
-  say: (line: string) => void,
+  writeLine: (line: string) => void,
 ): Promise<boolean> {
-  let left = 0
+  let remaining = 0
   for (const sealed of columns) {
     const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
-    say(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
-    for (const sentence of unreadable) say(`  ${sentence}`)
-    left += here
+    writeLine(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
+    for (const sentence of unreadable) writeLine(`  ${sentence}`)
+    remaining += here
   }
-  say(
-    left === 0
+  writeLine(
+    remaining === 0
       ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
-      : `Keep the older keys: ${left} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
+      : `Keep the older keys: ${remaining} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
   )
-  return left === 0
+  return remaining === 0
 }
 
 /** Milliseconds that a result is cached, because probes run every few seconds. */

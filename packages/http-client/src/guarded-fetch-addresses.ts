@@ -57,16 +57,17 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),
-  parse: (given) => parseAllowList(listSetting().parse(given)),
+  parse: (text) => parseAllowList(listSetting().parse(text)),
 })
 
 function parseAllowList(entries: readonly string[]): OutgoingAllowList {
   const ranges = entries.map(rangeOf)
   const hosts = new Set(entries.filter((_entry, index) => ranges[index] === undefined).map(hostOf))
-  const known = ranges.filter((range) => range !== undefined)
+  const validRanges = ranges.filter((range) => range !== undefined)
   return {
     names: (host, port) => hosts.has(withoutDot(host)) || hosts.has(`${withoutDot(host)}:${port}`),
-    holds: (text) => ipaddr.isValid(text) && known.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),
+    holds: (text) =>
+      ipaddr.isValid(text) && validRanges.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),
   }
 }
 

@@ -10,14 +10,14 @@ export interface GuardedAgent {
 /** Returns the addresses to connect to. Throws if one of them is not allowed. */
 export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
-/** Timeouts in milliseconds: `timeLimit` for the response headers and for each pause in the body, `connectLimit` for connecting. */
+/** Timeouts in milliseconds: `timeLimitMs` for the response headers and for each pause in the body, `connectLimit` for connecting. */
 interface AgentTimeouts {
-  timeLimit: number
+  timeLimitMs: number
   connectLimit: number
 }
 
 /** Calls `admitted` for every new connection. */
-export function guardedAgent(admitted: AddressResolver, { timeLimit, connectLimit }: AgentTimeouts): GuardedAgent {
+export function guardedAgent(admitted: AddressResolver, { timeLimitMs, connectLimit }: AgentTimeouts): GuardedAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
     let addresses: ResolvedAddress[]
@@ -32,8 +32,8 @@ export function guardedAgent(admitted: AddressResolver, { timeLimit, connectLimi
 
   const agent = new Agent({
     allowH2: false,
-    headersTimeout: timeLimit,
-    bodyTimeout: timeLimit,
+    headersTimeout: timeLimitMs,
+    bodyTimeout: timeLimitMs,
     connect: (options, callback) => void connect(options, callback),
   })
 

@@ -49,8 +49,8 @@ export function outgoingProblem(error: unknown, host: string, seconds: number): 
   const causes = causesOf(error)
   const outgoing = causes.find((cause) => cause instanceof OutgoingProblem)
   if (outgoing) return outgoing
-  const found = causes.map((cause) => explainCause(cause, host, seconds)).find((one) => one !== undefined)
-  const [code, sentence] = found ?? ['CONNECTION_LOST', `The connection to ${host} failed.`]
+  const explanation = causes.map((cause) => explainCause(cause, host, seconds)).find((one) => one !== undefined)
+  const [code, sentence] = explanation ?? ['CONNECTION_LOST', `The connection to ${host} failed.`]
   return new OutgoingProblem(sentence, { cause: error, code })
 }
 

@@ -6,10 +6,10 @@ import { OutgoingProblem, outgoingProblem, addressRefused } from './guarded-fetc
 export interface GuardedFetchOptions {
   allowed: OutgoingAllowList
   /** Milliseconds for the whole exchange, the body included. */
-  timeLimit?: number
+  timeLimitMs?: number
   /** Bytes of a body, after decompression. */
   maxBytes?: number
-  /** Milliseconds for connecting. Default: `timeLimit`. */
+  /** Milliseconds for connecting. Default: `timeLimitMs`. */
   connectLimit?: number
   /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
   follow?: boolean
@@ -33,34 +33,38 @@ export interface GuardedFetch {
  */
 export function guardedFetch({
   allowed,
-  timeLimit = 10_000,
+  timeLimitMs = 10_000,
   maxBytes = 1_048_576,
-  connectLimit = timeLimit,
+  connectLimit = timeLimitMs,
   follow = false,
   returnRedirects = false,
   lookup,
 }: GuardedFetchOptions): GuardedFetch {
-  const seconds = Math.ceil(timeLimit / 1000)
-  const resolveHost = outgoingAddresses({ allowed, timeLimit: Math.min(timeLimit, 5_000), ...(lookup && { lookup }) })
+  const seconds = Math.ceil(timeLimitMs / 1000)
+  const resolveHost = outgoingAddresses({
+    allowed,
+    timeLimitMs: Math.min(timeLimitMs, 5_000),
+    ...(lookup && { lookup }),
+  })
 
   /** Returns the addresses to connect to. Throws if one of them is not allowed. */
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
-    const { addresses, named } = await resolveHost(hostname, port)
-    if (protocol !== 'https:' && !named)
+    const { addresses, isInternalName } = await resolveHost(hostname, port)
+    if (protocol !== 'https:' && !isInternalName)
       throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} accepts https only.`)
     return addresses
   }
 
   // Loaded with the first request: many processes never send one.
   let opened: Promise<GuardedAgent> | undefined
-  const limits = { timeLimit, connectLimit }
+  const limits = { timeLimitMs, connectLimit }
   const agent = () =>
     (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(resolveAllowed, limits)))
 
   return {
     async fetch(url, init = {}) {
       const target = assertFetchableUrl(url)
-      const signals = [AbortSignal.timeout(timeLimit), ...(init.signal ? [init.signal] : [])]
+      const signals = [AbortSignal.timeout(timeLimitMs), ...(init.signal ? [init.signal] : [])]
       const problem = (error: unknown) => outgoingProblem(error, target.host, seconds)
       try {
         const response = await (await agent()).fetch(target, {
@@ -87,7 +91,7 @@ export function guardedFetch({
     async check(url) {
       const { protocol, hostname, port, host } = assertFetchableUrl(url)
       const { promise, reject } = Promise.withResolvers<never>()
-      const timer = setTimeout(() => reject(Object.assign(new Error(), { name: 'TimeoutError' })), timeLimit)
+      const timer = setTimeout(() => reject(Object.assign(new Error(), { name: 'TimeoutError' })), timeLimitMs)
       try {
         await Promise.race([
           resolveAllowed(protocol, hostname, Number(port || (protocol === 'https:' ? 443 : 80))),
@@ -104,9 +108,9 @@ export function guardedFetch({
   }
 }
 
-function assertFetchableUrl(given: string | URL): URL {
-  if (!URL.canParse(String(given))) throw addressRefused('The address is incomplete. It must begin with https://.')
-  const url = new URL(given)
+function assertFetchableUrl(address: string | URL): URL {
+  if (!URL.canParse(String(address))) throw addressRefused('The address is incomplete. It must begin with https://.')
+  const url = new URL(address)
   if (!['https:', 'http:'].includes(url.protocol))
     throw addressRefused(`${url.protocol}// is not supported: use https.`)
   if (url.username || url.password) throw addressRefused('The address must not contain a username or password.')

@@ -9,7 +9,7 @@ import { limitConcurrency, SemaphoreBusy } from '@sluice/process'
 export interface OutgoingAddressesOptions {
   allowed: OutgoingAllowList
   /** Milliseconds for one name. */
-  timeLimit?: number
+  timeLimitMs?: number
   /** Returns all addresses of a name. Default: the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
@@ -19,30 +19,30 @@ export interface OutgoingAddresses {
   /** Connect to these addresses only: a second lookup may return others. */
   addresses: ResolvedAddress[]
   /** The operator allows all of them by name or range. */
-  named: boolean
+  isInternalName: boolean
 }
 
 /**
  * Returns a function that resolves a user-supplied host, and accepts only public or allowed addresses.
  * It throws `OutgoingProblem` for other addresses, and the system's errors (`ENOTFOUND` …) for unknown names.
  */
-export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: OutgoingAddressesOptions) {
+export function outgoingAddresses({ allowed, timeLimitMs = 5_000, lookup }: OutgoingAddressesOptions) {
   const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
-  const lookUpUserHost = lookup ?? limitedDnsLookup({ timeLimit })
+  const lookUpUserHost = lookup ?? limitedDnsLookup({ timeLimitMs })
 
   return async (hostname: string, port: number): Promise<OutgoingAddresses> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
     const addresses =
       literalAddress(host) ?? (await (allowed.names(host, port) ? lookUpOperatorHost : lookUpUserHost)(host))
     if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`, { code: 'HOST_UNKNOWN' })
-    if (allowed.names(host, port)) return { addresses, named: true }
+    if (allowed.names(host, port)) return { addresses, isInternalName: true }
     const unlisted = addresses.filter(({ address }) => !allowed.holds(address))
     const special = unlisted.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
     if (special)
       throw addressRefused(
         `${host} leads to an address that ${special}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
-    return { addresses, named: unlisted.length === 0 }
+    return { addresses, isInternalName: unlisted.length === 0 }
   }
 }
 
@@ -62,7 +62,7 @@ interface DnsLookupOptions {
   /** `address:port` of the DNS servers. Default: the servers of the system. */
   servers?: readonly string[]
   /** Milliseconds for one name. */
-  timeLimit?: number
+  timeLimitMs?: number
   /** Concurrent lookups. Eight times as many may wait. */
   atOnce?: number
 }
@@ -74,13 +74,13 @@ const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers
  * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes passwords
  * until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of the system's lookup.
  */
-export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
+export function limitedDnsLookup({ servers, timeLimitMs = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
   const limited = limitConcurrency({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })
 
   const query = async (host: string): Promise<ResolvedAddress[]> => {
-    const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimit / 2), tries: 1 })
+    const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimitMs / 2), tries: 1 })
     if (servers) resolver.setServers(servers)
-    const timer = setTimeout(() => resolver.cancel(), timeLimit)
+    const timer = setTimeout(() => resolver.cancel(), timeLimitMs)
     try {
       const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
       const addresses = answers.flatMap((answer, index) =>

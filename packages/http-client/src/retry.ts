@@ -89,10 +89,10 @@ function backoff({ firstDelay, maxDelay }: RetryPolicy, failed: number): number 
 
 /** Returns the seconds of a Retry-After header, which contains a number, also a fractional one, or a date. */
 export function parseRetryAfter(headers: Headers, now = Date.now()): number | undefined {
-  const given = headers.get('retry-after')
-  if (!given) return undefined
-  const seconds = Number(given)
+  const header = headers.get('retry-after')
+  if (!header) return undefined
+  const seconds = Number(header)
   if (Number.isFinite(seconds)) return Math.max(0, seconds)
-  const date = Date.parse(given)
+  const date = Date.parse(header)
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000)
 }

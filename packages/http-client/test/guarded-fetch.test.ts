@@ -176,10 +176,10 @@ describe('with an allow-list', () => {
     expect(await problemOf(url('/endless'), { ...allowedLoopback(), maxBytes: 50_000 })).toMatch(
       /more than the 50000 bytes/,
     )
-    expect(await problemOf(url('/silent'), { ...allowedLoopback(), timeLimit: 300 })).toMatch(
+    expect(await problemOf(url('/silent'), { ...allowedLoopback(), timeLimitMs: 300 })).toMatch(
       /did not respond completely within 1 s/,
     )
-    expect(await problemOf(url('/stuck'), { ...allowedLoopback(), timeLimit: 300 })).toMatch(
+    expect(await problemOf(url('/stuck'), { ...allowedLoopback(), timeLimitMs: 300 })).toMatch(
       /did not respond completely within 1 s/,
     )
   })

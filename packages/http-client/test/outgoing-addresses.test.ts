@@ -53,14 +53,14 @@ describe('limitedDnsLookup', () => {
 
   it('rejects with EAI_AGAIN if the DNS server does not answer within the time limit', async () => {
     const began = performance.now()
-    await expect(limitedDnsLookup({ servers, timeLimit: 300 })('silent.example')).rejects.toMatchObject({
+    await expect(limitedDnsLookup({ servers, timeLimitMs: 300 })('silent.example')).rejects.toMatchObject({
       code: 'EAI_AGAIN',
     })
     expect(performance.now() - began).toBeLessThan(30_000)
   })
 
   it('limits concurrent queries and rejects lookups beyond the queue limit', async () => {
-    const lookup = limitedDnsLookup({ servers, timeLimit: 400, atOnce: 2 })
+    const lookup = limitedDnsLookup({ servers, timeLimitMs: 400, atOnce: 2 })
     const all = Promise.allSettled(Array.from({ length: 30 }, (_, at) => lookup(`silent-${at}.example`)))
     await new Promise((resolve) => setTimeout(resolve, 150))
     expect(new Set(queriedNames).size).toBe(2)

@@ -7,7 +7,7 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 /** Returns a setting: the hosts that a service accepts in addition to its public address and loopback. Ports are ignored. */
 export const hostNames = (): Setting<string[]> => ({
   ...listSetting(),
-  parse: (given) => listSetting().parse(given).map(assertHost),
+  parse: (text) => listSetting().parse(text).map(assertHost),
 })
 
 function assertHost(text: string): string {

@@ -44,27 +44,27 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
 }
 
 /** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
-export function toCaller(found: PrincipalState | undefined, given: PresentedCredential): Caller | undefined {
-  const { credential, issued, scope } = given
-  if (!found || !isPrincipalActive(found, issued)) return undefined
+export function toCaller(principal: PrincipalState | undefined, presented: PresentedCredential): Caller | undefined {
+  const { credential, issued, scope } = presented
+  if (!principal || !isPrincipalActive(principal, issued)) return undefined
   const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
   return {
-    kind: found.kind,
-    inPerson: found.kind === 'session' && scope === undefined,
-    uid: found.id,
-    username: found.username,
-    client: found.client.id,
-    roles: within(found.roles),
-    dormantRoles: within(found.dormantRoles ?? []),
-    userGroups: found.userGroups,
+    kind: principal.kind,
+    inPerson: principal.kind === 'session' && scope === undefined,
+    uid: principal.id,
+    username: principal.username,
+    client: principal.client.id,
+    roles: within(principal.roles),
+    dormantRoles: within(principal.dormantRoles ?? []),
+    userGroups: principal.userGroups,
     session: credential.session ?? '',
-    given,
+    given: presented,
   }
 }
 
 /** Returns whether a caller still exists with the same client and has kept all roles. */
-export function isCallerUnchanged(caller: Caller, found: PrincipalState | undefined): boolean {
-  const current = caller.given && toCaller(found, caller.given)
+export function isCallerUnchanged(caller: Caller, principal: PrincipalState | undefined): boolean {
+  const current = caller.given && toCaller(principal, caller.given)
   return (
     current !== undefined &&
     current.uid === caller.uid &&
@@ -75,13 +75,13 @@ export function isCallerUnchanged(caller: Caller, found: PrincipalState | undefi
 
 async function readCredential(token: string, verify: TokenVerifier): Promise<PresentedCredential> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
-  const given = toPresentedCredential(await verify(token))
+  const credential = toPresentedCredential(await verify(token))
   // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
-  if (given.credential.application !== undefined && given.scope === '')
+  if (credential.credential.application !== undefined && credential.scope === '')
     throw problems.forbidden(
       'The application has no role for this service. Request a role in the scope of the sign-in.',
     )
-  return given
+  return credential
 }
 
 /**
@@ -120,7 +120,7 @@ function bearerOf(request: Request): string {
   return token
 }
 
-function isSameSecret(given: string, expected: string): boolean {
+function isSameSecret(secret: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(expected))
+  return timingSafeEqual(digest(secret), digest(expected))
 }

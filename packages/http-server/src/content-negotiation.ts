@@ -31,7 +31,9 @@ function findQuality(entries: readonly AcceptEntry[], type: string): number {
 export function prefersHtml(header: string | undefined): boolean {
   const entries = (header ?? '').slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
   const qualityOf = (...ranges: string[]) =>
-    ranges.map((range) => entries.find((entry) => entry.range === range)?.quality).find((found) => found !== undefined)
+    ranges
+      .map((range) => entries.find((entry) => entry.range === range)?.quality)
+      .find((bestQuality) => bestQuality !== undefined)
   const page = qualityOf('text/html') ?? 0
   return page > (qualityOf('application/json', 'application/*', '*/*') ?? 0)
 }

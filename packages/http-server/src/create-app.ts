@@ -18,7 +18,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   info: ServiceInfo
   logger: Logger
   metrics: Registry
-  parts: readonly HealthCheck[]
+  checks: readonly HealthCheck[]
   isStopping(): boolean
   /** The public base URL of this service. */
   publicUrl: string
@@ -83,7 +83,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
     }),
   )
 
-  app.use(healthRoutes(service.parts, service.isStopping))
+  app.use(healthRoutes(service.checks, service.isStopping))
   app.get('/metrics', async (_request, response) => {
     response.type(service.metrics.contentType).send(await service.metrics.metrics())
   })
@@ -117,8 +117,8 @@ export function createApp<Context>(service: HttpService<Context>): Express {
 
 /** Uses the caller's request id if it is well formed, else creates one, and binds it to the async context of the request. */
 const identifyRequest: RequestHandler = (request, response, next) => {
-  const given = request.get('x-request-id')
-  const requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
+  const headerValue = request.get('x-request-id')
+  const requestId = headerValue && /^[\w.:-]{1,100}$/.test(headerValue) ? headerValue : randomUUID()
   const traceparent = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.exec(request.get('traceparent') ?? '')?.[0]
   response.locals.requestId = requestId
   response.set('X-Request-Id', requestId)
@@ -177,13 +177,13 @@ function logRequests(logger: Logger): RequestHandler {
  * Returns the health routes. `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503
  * if a required one is down.
  */
-export function healthRoutes(parts: readonly HealthCheck[], isStopping: () => boolean): Router {
+export function healthRoutes(checks: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {
     response.json(healthyStatus)
   })
   routes.get('/health/ready', async (_request, response) => {
-    const { status, headers, body } = await checkReadiness(parts, isStopping)
+    const { status, headers, body } = await checkReadiness(checks, isStopping)
     response.status(status).set(headers).json(body)
   })
   return routes

@@ -36,8 +36,8 @@ export async function sendEvents(
   { events }: EventStream,
   { isStopping, logger }: StreamContext,
 ): Promise<void> {
-  const ended = new AbortController()
-  const end = () => ended.abort()
+  const streamEnded = new AbortController()
+  const end = () => streamEnded.abort()
   response.once('close', end)
   // The client may have disconnected already. The stream still starts, so that it releases its resources when it ends.
   if (response.destroyed) end()
@@ -47,24 +47,24 @@ export async function sendEvents(
     'X-Accel-Buffering': 'no',
   })
   response.write(`retry: ${reconnectDelayMs}\n\n`)
-  let silent = 0
+  let silentMs = 0
   const timer = setInterval(() => {
     if (isStopping()) end()
-    silent += checkIntervalMs
-    if (silent >= keepAliveIntervalMs) {
+    silentMs += checkIntervalMs
+    if (silentMs >= keepAliveIntervalMs) {
       response.write(':\n\n')
-      silent = 0
+      silentMs = 0
     }
   }, checkIntervalMs)
   try {
-    for await (const event of events(ended.signal)) {
-      silent = 0
-      if (!response.write(serializeEvent(event))) await waitForDrain(response, ended.signal)
-      if (ended.signal.aborted) break
+    for await (const event of events(streamEnded.signal)) {
+      silentMs = 0
+      if (!response.write(serializeEvent(event))) await waitForDrain(response, streamEnded.signal)
+      if (streamEnded.signal.aborted) break
     }
   } catch (error) {
     // The status is already sent. The client reconnects and then gets the error.
-    if (!ended.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
+    if (!streamEnded.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
   } finally {
     clearInterval(timer)
     response.end()

@@ -112,12 +112,12 @@ async function sendBytes(
   limit = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   response.req.socket.setTimeout(silenceTimeoutMs)
-  let left = limit
+  let bytesLeft = limit
   for await (const chunk of chunks) {
-    const part = chunk.length > left ? chunk.subarray(0, left) : chunk
-    left -= part.length
+    const part = chunk.length > bytesLeft ? chunk.subarray(0, bytesLeft) : chunk
+    bytesLeft -= part.length
     await writeAll(response, part, signal)
-    if (left === 0) break
+    if (bytesLeft === 0) break
   }
   response.end()
 }
@@ -149,6 +149,9 @@ function parseRange(
 /** Returns the header with the name for every client and, if it is not ASCII, as UTF-8 too (RFC 6266). */
 function contentDisposition(fileName: string): string {
   const ascii = fileName.replace(/[^\x20-\x7e]|["\\%]/g, '_')
-  const encoded = encodeURIComponent(fileName).replace(/['()*]/g, (found) => `%${found.charCodeAt(0).toString(16)}`)
+  const encoded = encodeURIComponent(fileName).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  )
   return `attachment; filename="${ascii}"${ascii === fileName ? '' : `; filename*=UTF-8''${encoded}`}`
 }

@@ -85,7 +85,10 @@ export async function readForm<Fields>(
   request.once('close', () => request.complete || broken())
   request.pipe(parser)
 
-  const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), fieldsTimeoutMs)
+  const slow = setTimeout(
+    () => fail(problems.unreadableBody('The fields of the form did not arrive in time. Send the form again.')),
+    fieldsTimeoutMs,
+  )
   try {
     const upload = await fileStarted.promise
     const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
@@ -133,8 +136,8 @@ function createParser(request: IncomingMessage) {
 }
 
 /** Returns the file name as one line without folders, or undefined if it is empty. */
-function sanitizeFileName(given: string | undefined): string | undefined {
-  const [name] = (given ?? '').split(/[/\\]/).slice(-1)
+function sanitizeFileName(fileName: string | undefined): string | undefined {
+  const [name] = (fileName ?? '').split(/[/\\]/).slice(-1)
   return (
     name
       ?.replaceAll(/\p{Cc}/gu, '')

@@ -96,7 +96,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     tags: tagsOf(operations, nouns),
     paths,
     components: {
-      schemas: sortByName(shareFields(registry.found)),
+      schemas: sortByName(shareFields(registry.schemas)),
       responses: Object.fromEntries(
         Object.entries(problemStatuses).map(([status, description]) => [
           `Problem${status}`,
@@ -232,23 +232,23 @@ function uploadOf({ form }: OperationSignature, ref: (contract: OpenApiValue) =>
  * Adds the mapping of a union's discriminator. If the discriminator is an optional field, which OpenAPI does not
  * support, makes the union an `anyOf` without a discriminator.
  */
-function describeVariants(schema: OpenApiValue, lifted: OpenApiValue): void {
+function describeVariants(schema: OpenApiValue, openApiSchema: OpenApiValue): void {
   const { propertyName } = schema.discriminator
   if (schema.oneOf.every(({ required }: OpenApiValue) => required?.includes(propertyName))) {
-    lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(schema, lifted) }
+    openApiSchema.discriminator = { ...openApiSchema.discriminator, mapping: mappingOf(schema, openApiSchema) }
     return
   }
-  lifted.anyOf = lifted.oneOf
-  delete lifted.oneOf
-  delete lifted.discriminator
+  openApiSchema.anyOf = openApiSchema.oneOf
+  delete openApiSchema.oneOf
+  delete openApiSchema.discriminator
 }
 
 /** Maps each value of the discriminator to its variant: without a mapping, OpenAPI takes the values for schema names. */
-function mappingOf(schema: OpenApiValue, lifted: OpenApiValue): Record<string, string> {
+function mappingOf(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<string, string> {
   const values = schema.oneOf.map(
     (variant: OpenApiValue) => variant.properties[schema.discriminator.propertyName].const,
   )
-  return Object.fromEntries(values.map((value: string, index: number) => [value, lifted.oneOf[index].$ref]))
+  return Object.fromEntries(values.map((value: string, index: number) => [value, openApiSchema.oneOf[index].$ref]))
 }
 
 /** Returns whether a schema becomes a component: titled objects and unions. The titles of fields stay with the fields. */
@@ -257,7 +257,7 @@ const isNamed = ({ title, type, oneOf, anyOf }: OpenApiValue): boolean =>
 
 /** Replaces every titled object by a reference and registers it as a component. Each shared object is visited once. */
 class SchemaRegistry {
-  readonly found: Record<string, OpenApiValue> = {}
+  readonly schemas: Record<string, OpenApiValue> = {}
   readonly #lifted = new Map<object, OpenApiValue>()
 
   lift(schema: OpenApiValue): OpenApiValue {
@@ -277,8 +277,8 @@ class SchemaRegistry {
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
     if (lifted.discriminator) describeVariants(rest, lifted)
     if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
-    this.found[title] ??= lifted
-    if (JSON.stringify(this.found[title]) !== JSON.stringify(lifted))
+    this.schemas[title] ??= lifted
+    if (JSON.stringify(this.schemas[title]) !== JSON.stringify(lifted))
       throw new Error(`Two contracts have the title ${title}`)
     return { $ref: `#/components/schemas/${title}` }
   }

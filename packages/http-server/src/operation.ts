@@ -70,7 +70,7 @@ export interface RequestFacts {
   /** The body of an upload, not yet read. */
   stream: IncomingMessage
   /** Adds to the audit row of this write: before and after, without secrets. */
-  audit(object: string | null, details?: object, by?: AuditActor): void
+  audit(object: string | null, details?: object, actor?: AuditActor): void
 }
 
 export type OperationInput<Context, Path extends string, Query, Body> = Context & {

@@ -134,6 +134,6 @@ export const problems = {
 }
 
 function joinViolations(errors: FieldViolation[]): string {
-  const shown = errors.slice(0, 3).map(({ pointer, detail }) => `${pointer} ${detail}`)
-  return `${shown.join('; ')}${errors.length > 3 ? `; and ${errors.length - 3} more` : ''}.`
+  const shownErrors = errors.slice(0, 3).map(({ pointer, detail }) => `${pointer} ${detail}`)
+  return `${shownErrors.join('; ')}${errors.length > 3 ? `; and ${errors.length - 3} more` : ''}.`
 }

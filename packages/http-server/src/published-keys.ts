@@ -4,11 +4,11 @@ import type { TokenKeys } from './token-verifier.ts'
 
 interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */
-  every?: number
+  refreshMs?: number
   /** Milliseconds that keys stay usable while the identity service is down: the lifetime of a token. */
-  whileDown?: number
+  usableWhileDownMs?: number
   /** Minimum milliseconds between two fetches for an unknown key id, and after a failure. */
-  rest?: number
+  retryMs?: number
 }
 
 interface FetchedKeySet {
@@ -19,13 +19,13 @@ interface FetchedKeySet {
 const timeoutMs = 3_000
 
 /**
- * Returns a cache of the identity service's published keys. Keys younger than `every` are used directly; keys up to twice as old
+ * Returns a cache of the identity service's published keys. Keys younger than `refreshMs` are used directly; keys up to twice as old
  * are used while the next set is fetched; older keys are used only while the identity service is down. A withdrawn key is
- * therefore accepted for at most twice `every`. Throws 503 if no keys are available.
+ * therefore accepted for at most twice `refreshMs`. Throws 503 if no keys are available.
  */
 export function publishedKeys(
   identityUrl: string,
-  { every = 30_000, whileDown = 15 * 60_000, rest = 10_000 }: KeyCacheOptions = {},
+  { refreshMs: every = 30_000, usableWhileDownMs = 15 * 60_000, retryMs = 10_000 }: KeyCacheOptions = {},
 ): TokenKeys {
   const address = `${identityUrl}/.well-known/jwks.json`
   let loaded: FetchedKeySet | undefined
@@ -53,12 +53,12 @@ export function publishedKeys(
 
   const current = async (): Promise<FetchedKeySet> => {
     const age = performance.now() - loadedAt
-    if (!loaded || age > whileDown) return load()
+    if (!loaded || age > usableWhileDownMs) return load()
     if (age <= every) return loaded
     const cached = loaded
     // Callers do not wait for a service that is known to be down.
     if (age <= 2 * every || failed) {
-      if (!failed || performance.now() - lastAttempt > Math.min(rest, every)) void load().catch(() => {})
+      if (!failed || performance.now() - lastAttempt > Math.min(retryMs, every)) void load().catch(() => {})
       return cached
     }
     return load().catch(() => cached)
@@ -72,7 +72,7 @@ export function publishedKeys(
         return await keySet.find(header, token)
       } catch (error) {
         // The key may be new. Tokens with invented key ids must not cause a fetch each time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < rest) throw error
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < retryMs) throw error
         return (await load().catch(() => keySet)).find(header, token)
       }
     },
@@ -81,9 +81,9 @@ export function publishedKeys(
 
 /** Returns the previous object if the keys are unchanged. */
 async function fetchKeySet(address: string, before: FetchedKeySet | undefined): Promise<FetchedKeySet> {
-  const answer = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
-  const text = await answer.text()
-  if (!answer.ok) throw new Error(`${address} answers ${answer.status}`)
+  const response = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${address} answers ${response.status}`)
   if (before?.text === text) return before
   return { text, find: createLocalJWKSet(JSON.parse(text) as JSONWebKeySet) }
 }

@@ -70,10 +70,10 @@ const maxDepth = 32
 export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0
   let inString = false
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
+  for (let position = 0; position < json.length; position++) {
+    const byte = json[position]
     if (inString) {
-      if (byte === 0x5c) at++
+      if (byte === 0x5c) position++
       else if (byte === 0x22) inString = false
     } else if (byte === 0x22) inString = true
     else if (byte === 0x7b || byte === 0x5b) {

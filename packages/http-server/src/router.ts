@@ -26,15 +26,15 @@ export interface RequestPipeline<Context> {
   run<T>(
     operation: Operation<Context>,
     caller: Caller,
-    facts: RequestFacts & { audited: AuditNote[] },
-    work: (context: Context) => Promise<T>,
+    requestFacts: RequestFacts & { audited: AuditNote[] },
+    callback: (context: Context) => Promise<T>,
   ): Promise<T>
 }
 
 export interface AuditNote {
   object: string | null
   details: object
-  by: AuditActor | undefined
+  actor: AuditActor | undefined
 }
 
 /** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
@@ -88,8 +88,8 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
         : ''
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
-    const facts = { ...factsOf(request, response), acceptedType }
-    const answer = async () => {
+    const requestFacts = { ...factsOf(request, response), acceptedType }
+    const handle = async () => {
       // The body is read after authorization, so that rejected callers cost no parsing.
       const sender = signature.guard === 'anyone' ? 'anonymous' : 'known'
       if (!signature.upload) await readJsonBody(request, response, { sender, limit: signature.bodyLimit })
@@ -99,27 +99,27 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
         params: request.params as Record<string, string>,
         query: signature.query && query,
         body: checkBody && assertContract(checkBody, readBodyOrEmpty(request)),
-        request: facts,
+        request: requestFacts,
       }
       assertOwnId(signature, input.params, input.body)
-      return run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
+      return run(operation, caller, requestFacts, (context) => operation.handle({ ...context, ...input }))
     }
-    const result = await (signature.bodyLimit ? largeRequests.run(caller.client, answer) : answer())
+    const result = await (signature.bodyLimit ? largeRequests.run(caller.client, handle) : handle())
     if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
     if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)
     if (result instanceof FileDownload) return sendDownload(request, response, result, surroundings)
     const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
     response.status(signature.status).set(headers)
-    const languages = languagesFound(facts.locales)
+    const languages = languagesFound(requestFacts.locales)
     if (languages.length > 0) response.set('Content-Language', languages.join(', '))
     if (signature.response) response.json(body)
     else response.end()
   }
 }
 
-function assertContract<T>(check: ReturnType<typeof createContractChecker<T>>, given: unknown): T {
-  const checked = check(given)
+function assertContract<T>(check: ReturnType<typeof createContractChecker<T>>, value: unknown): T {
+  const checked = check(value)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
@@ -128,8 +128,8 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
 function rejectNulCharacters(query: Request['query']): Request['query'] {
-  const texts = Object.entries(query).flatMap(([name, given]) =>
-    Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
+  const texts = Object.entries(query).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.map((one, at) => [`${name}/${at}`, one] as const) : [[name, value] as const],
   )
   const invalid = texts.filter(
     ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),
@@ -181,7 +181,7 @@ function factsOf(request: Request, response: Response): Omit<RequestFacts, 'acce
     url: request.originalUrl,
     stream: request,
     audited,
-    audit: (object, details = {}, by) => void audited.push({ object, details, by }),
+    audit: (object, details = {}, actor) => void audited.push({ object, details, actor }),
   }
 }
 

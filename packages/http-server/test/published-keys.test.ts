@@ -46,10 +46,10 @@ describe('the keys of the identity service', () => {
   it('are refreshed regularly, so that tokens of a withdrawn key are refused', async () => {
     const [one, two] = [await newKey('one'), await newKey('two')]
     published = [one.jwk, two.jwk]
-    const verify = tokenVerifier(issuer, publishedKeys(url, { every: 100 }))
+    const verify = tokenVerifier(issuer, publishedKeys(url, { refreshMs: 100 }))
     await verify(one.token)
     published = [two.jwk]
-    // No verification refreshed the keys meanwhile, so this one waits for the new keys.
+    // No verification has refreshed the keys, so this one waits for the new keys.
     await sleep(250)
     await expect(verify(one.token)).rejects.toMatchObject({ status: 401 })
     await verify(two.token)
@@ -80,7 +80,7 @@ describe('the keys of the identity service', () => {
   it('are fetched again if a token has a new key id', async () => {
     const [one, two] = [await newKey('one'), await newKey('two')]
     published = [one.jwk]
-    const verify = tokenVerifier(issuer, publishedKeys(url, { rest: 0 }))
+    const verify = tokenVerifier(issuer, publishedKeys(url, { retryMs: 0 }))
     await verify(one.token)
     published = [one.jwk, two.jwk]
     await verify(two.token)
@@ -89,7 +89,7 @@ describe('the keys of the identity service', () => {
   it('stay usable for a limited time if the identity service is down, then return 503', async () => {
     const { jwk, token } = await newKey('one')
     published = [jwk]
-    const verify = tokenVerifier(issuer, publishedKeys(url, { every: 50, whileDown: 2_000, rest: 20 }))
+    const verify = tokenVerifier(issuer, publishedKeys(url, { refreshMs: 50, usableWhileDownMs: 2_000, retryMs: 20 }))
     await verify(token)
     published = undefined
     const since = performance.now()

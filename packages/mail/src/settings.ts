@@ -22,8 +22,8 @@ const smtpUrlForm = 'must be smtp://[user:password@]host[:port], or smtps://… 
 export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   secret: true,
   fallback: undefined,
-  parse(given) {
-    const url = URL.canParse(given) ? new URL(given) : undefined
+  parse(text) {
+    const url = URL.canParse(text) ? new URL(text) : undefined
     if (!url || !/^smtps?:$/.test(url.protocol) || !url.hostname || url.search || url.hash || url.pathname.length > 1)
       throw new Error(smtpUrlForm)
     if ((url.username === '') !== (url.password === '')) throw new Error('must name a user and a password, or neither')
@@ -49,8 +49,8 @@ function decodeUrlPart(part: string): string | undefined {
 /** Returns a setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
 export const senderAddress = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
-  parse(given) {
-    const [, name = '', bracketed, plain] = /^(?:([^<>"\p{Cc}]{0,100}?) ?<([^<>]+)>|(\S+))$/u.exec(given) ?? []
+  parse(text) {
+    const [, name = '', bracketed, plain] = /^(?:([^<>"\p{Cc}]{0,100}?) ?<([^<>]+)>|(\S+))$/u.exec(text) ?? []
     const address = bracketed ?? plain
     if (address === undefined || !isMailable(address))
       throw new Error('must be an address, or a name and an address: Example Data <no-reply@example.org>')
@@ -67,10 +67,10 @@ export const isMailable = (address: string): boolean =>
 
 /** Returns the address with its domain in ASCII (punycode), or undefined if mail cannot be sent to it. */
 export function mailableAddress(address: string): string | undefined {
-  const at = address.lastIndexOf('@')
-  const domain = address.slice(at + 1)
+  const atSign = address.lastIndexOf('@')
+  const domain = address.slice(atSign + 1)
   // domainToASCII parses ASCII domains as URL hosts: it turns 127.1 into 127.0.0.1 and stops at a slash.
   const isInternational = /\P{ASCII}/u.test(domain) && /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)
-  const ascii = isInternational ? `${address.slice(0, at)}@${domainToASCII(domain)}` : address
+  const ascii = isInternational ? `${address.slice(0, atSign)}@${domainToASCII(domain)}` : address
   return isMailable(ascii) ? ascii : undefined
 }

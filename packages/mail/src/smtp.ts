@@ -50,7 +50,7 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
     host,
     port,
     secure,
-    // Without `requireTLS`, an attacker on the network could remove STARTTLS from the replies, and read the password and links.
+    // If `requireTLS` were missing, an attacker on the network could remove STARTTLS from the replies, and read the password and links.
     requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
@@ -63,14 +63,15 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
   }
   // Loaded with the first email: many processes never send one.
   let transport: Promise<Transporter> | undefined
-  const opened = () => (transport ??= import('nodemailer').then(({ createTransport }) => createTransport(settings)))
+  const openTransport = () =>
+    (transport ??= import('nodemailer').then(({ createTransport }) => createTransport(settings)))
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
 
   return async ({ uid, recipient, subject, created, text, html }, signal) => {
     const address = mailableAddress(recipient)
     if (address === undefined) throw new MailRefused('The address is not one that mail can be sent to.', true)
     try {
-      await (await opened()).sendMail({
+      await (await openTransport()).sendMail({
         from,
         to: { name: '', address },
         envelope: { from: from.address, to: [address] },

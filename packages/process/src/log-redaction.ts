@@ -36,8 +36,8 @@ export class Redaction {
   }
 
   apply(line: string): string {
-    const named = this.#pattern ? line.replace(this.#pattern, redactedText) : line
-    return named.replace(secretPatterns, redactedText)
+    const redactedLine = this.#pattern ? line.replace(this.#pattern, redactedText) : line
+    return redactedLine.replace(secretPatterns, redactedText)
   }
 }
 

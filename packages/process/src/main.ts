@@ -6,13 +6,13 @@ export class StartProblem extends Error {
 }
 
 /** Runs a process's main function. Errors that a user can fix are printed as a sentence, others with their stack. */
-export async function main(work: () => Promise<void>): Promise<void> {
+export async function main(callback: () => Promise<void>): Promise<void> {
   // A reader such as `head` may close the output early; the work still continues.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
   try {
-    await work()
+    await callback()
   } catch (error) {
     process.stderr.write(`${startErrorMessage(error)}\n`)
     process.exit(1)

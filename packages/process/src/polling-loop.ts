@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 interface PollingOptions {
   /** Milliseconds before the next round if the last one found no more work. */
-  rest: number
-  /** Milliseconds after a failed round. Default: `rest`. */
-  afterTrouble?: number
+  pauseMs: number
+  /** Milliseconds after a failed round. Default: `pauseMs`. */
+  pauseAfterFailureMs?: number
   /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
-  farewell: number
+  stopTimeoutMs: number
   /** Called with the error of a failed round. The loop continues. */
   failed(error: unknown): void
 }
@@ -14,19 +14,19 @@ interface PollingOptions {
 /** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
 export function startPollingLoop(
   round: (signal: AbortSignal) => Promise<boolean>,
-  { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
+  { pauseMs, pauseAfterFailureMs = pauseMs, stopTimeoutMs, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const aborting = new AbortController()
   const pauseAfter = async () => {
     try {
-      return (await round(aborting.signal)) ? 0 : rest
+      return (await round(aborting.signal)) ? 0 : pauseMs
     } catch (error) {
       failed(error)
-      return afterTrouble
+      return pauseAfterFailureMs
     }
   }
-  const work = (async () => {
+  const loop = (async () => {
     while (!stopping.signal.aborted) {
       const pause = await pauseAfter()
       if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
@@ -35,8 +35,8 @@ export function startPollingLoop(
   return {
     async stop() {
       stopping.abort()
-      const timer = setTimeout(() => aborting.abort(), farewell)
-      await work
+      const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
+      await loop
       clearTimeout(timer)
     },
   }

@@ -25,7 +25,7 @@ interface WaitingCaller {
 }
 
 interface KeyQueue {
-  held: number
+  heldSlots: number
   waiting: WaitingCaller[]
 }
 
@@ -109,33 +109,34 @@ export class Semaphore {
     })
   }
 
-  /** Runs `work` in a slot. Throws what `acquire` and `work` throw. */
-  async run<T>(key: string, work: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
+  /** Runs `callback` in a slot. Throws what `acquire` and `callback` throw. */
+  async run<T>(key: string, callback: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
     using _slot = await this.acquire(key, share)
-    return await work()
+    return await callback()
   }
 
   /** Returns `run` bound to one key. The signal ends the waiting. */
   queueOf(key: string, share: Omit<SlotRequest, 'signal'> = {}) {
-    return <T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> => this.run(key, work, { ...share, signal })
+    return <T>(callback: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+      this.run(key, callback, { ...share, signal })
   }
 
-  #mayStart({ held }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
+  #mayStart({ heldSlots }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
     const { total, each = Math.max(1, total - 1) } = this.#limits
-    const reserved = held > 0 && each < total ? 1 : 0
-    return held < each && this.#free > Math.max(leave, reserved)
+    const reserved = heldSlots > 0 && each < total ? 1 : 0
+    return heldSlots < each && this.#free > Math.max(leave, reserved)
   }
 
   #take(key: string, queue: KeyQueue): Disposable {
     this.#free -= 1
-    queue.held += 1
+    queue.heldSlots += 1
     let isReleased = false
     return {
       [Symbol.dispose]: () => {
         if (isReleased) return
         isReleased = true
         this.#free += 1
-        queue.held -= 1
+        queue.heldSlots -= 1
         this.#startNext()
         this.#forget(key, queue)
       },
@@ -150,7 +151,7 @@ export class Semaphore {
       })
       if (ready.length === 0) return
       const { queue, first } = ready.reduce((one, other) =>
-        (other.queue.held - one.queue.held || other.first.since - one.first.since) < 0 ? other : one,
+        (other.queue.heldSlots - one.queue.heldSlots || other.first.since - one.first.since) < 0 ? other : one,
       )
       queue.waiting.splice(queue.waiting.indexOf(first), 1)
       first.start()
@@ -160,13 +161,13 @@ export class Semaphore {
   #find(key: string): KeyQueue {
     const existing = this.#queues.get(key)
     if (existing) return existing
-    const queue = { held: 0, waiting: [] }
+    const queue = { heldSlots: 0, waiting: [] }
     this.#queues.set(key, queue)
     return queue
   }
 
   #forget(key: string, queue: KeyQueue): void {
-    if (queue.held === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
+    if (queue.heldSlots === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
   }
 
   #busy(): SemaphoreBusy {

@@ -68,23 +68,23 @@ function readSetting(environment: Environment, name: string): string | undefined
 const withFallback = <T>(setting: Setting<T>, fallback: T | undefined): Setting<T> =>
   fallback === undefined ? setting : { ...setting, fallback }
 
-export const textSetting = (fallback?: string): Setting<string> => withFallback({ parse: (given) => given }, fallback)
+export const textSetting = (fallback?: string): Setting<string> => withFallback({ parse: (text) => text }, fallback)
 
 export const secretSetting = ({ minLength = 24 } = {}): Setting<string> => ({
   secret: true,
-  parse(given) {
-    if (given.length < minLength) throw new Error(`must have at least ${minLength} characters`)
-    return given
+  parse(text) {
+    if (text.length < minLength) throw new Error(`must have at least ${minLength} characters`)
+    return text
   },
 })
 
 export const oneOf = <const T extends string>(allowed: readonly T[], fallback?: T): Setting<T> =>
   withFallback(
     {
-      parse(given) {
-        const found = allowed.find((value) => value === given)
-        if (!found) throw new Error(`must be one of ${allowed.join(', ')}, not "${given}"`)
-        return found
+      parse(text) {
+        const allowedValue = allowed.find((value) => value === text)
+        if (!allowedValue) throw new Error(`must be one of ${allowed.join(', ')}, not "${text}"`)
+        return allowedValue
       },
     },
     fallback,
@@ -101,10 +101,10 @@ export const integerSetting = ({
 }): Setting<number> =>
   withFallback(
     {
-      parse(given) {
-        const value = Number(given)
+      parse(text) {
+        const value = Number(text)
         if (!Number.isInteger(value) || value < min || value > max)
-          throw new Error(`must be a whole number from ${min} to ${max}, not "${given}"`)
+          throw new Error(`must be a whole number from ${min} to ${max}, not "${text}"`)
         return value
       },
     },
@@ -116,11 +116,11 @@ export const portSetting = (fallback?: number): Setting<number> => integerSettin
 export const urlSetting = (protocols: readonly string[], fallback?: string): Setting<string> =>
   withFallback(
     {
-      parse(given) {
-        const parsed = URL.canParse(given) ? new URL(given) : undefined
+      parse(text) {
+        const parsed = URL.canParse(text) ? new URL(text) : undefined
         if (!parsed || !protocols.includes(parsed.protocol))
           throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`)
-        return given.replace(/\/+$/, '')
+        return text.replace(/\/+$/, '')
       },
     },
     fallback,
@@ -138,8 +138,8 @@ export const secretUrl = (protocols: readonly string[]): Setting<string | undefi
 
 export const listSetting = (fallback: string[] = []): Setting<string[]> => ({
   fallback,
-  parse: (given) =>
-    given
+  parse: (text) =>
+    text
       .split(',')
       .map((item) => item.trim())
       .filter(Boolean),

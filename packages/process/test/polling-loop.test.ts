@@ -8,7 +8,11 @@ const never = 3_600_000
 describe('startPollingLoop', () => {
   it('repeats without a pause while there is more work, and can be stopped during a pause', async () => {
     const rounds: number[] = []
-    const loop = startPollingLoop(async () => rounds.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
+    const loop = startPollingLoop(async () => rounds.push(0) < 5, {
+      pauseMs: never,
+      stopTimeoutMs: never,
+      failed: () => {},
+    })
     while (rounds.length < 5) await sleep(1)
     await loop.stop()
     expect(rounds).toHaveLength(5)
@@ -23,7 +27,7 @@ describe('startPollingLoop', () => {
         if (startTimes.length === 1) throw new Error('no luck')
         return false
       },
-      { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void errors.push(error) },
+      { pauseMs: never, pauseAfterFailureMs: 50, stopTimeoutMs: never, failed: (error) => void errors.push(error) },
     )
     while (startTimes.length < 2) await sleep(1)
     await rounds.stop()
@@ -42,7 +46,7 @@ describe('startPollingLoop', () => {
         ended = 'by itself'
         return true
       },
-      { rest: never, farewell: never, failed: () => {} },
+      { pauseMs: never, stopTimeoutMs: never, failed: () => {} },
     )
     await started.promise
     const stopped = loop.stop()
@@ -52,8 +56,8 @@ describe('startPollingLoop', () => {
 
     const errors: unknown[] = []
     const hangingLoop = startPollingLoop((signal) => sleep(never, true, { signal }), {
-      rest: never,
-      farewell: 20,
+      pauseMs: never,
+      stopTimeoutMs: 20,
       failed: (error) => void errors.push(error),
     })
     await hangingLoop.stop()

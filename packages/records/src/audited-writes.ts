@@ -13,15 +13,15 @@ import {
 
 /** Runs the writes of an operation in one transaction together with their audit rows. */
 export interface AuditedWrite<DB> {
-  <T>(work: (trx: Transaction<DB>) => Promise<T>): Promise<T>
+  <T>(callback: (trx: Transaction<DB>) => Promise<T>): Promise<T>
   /**
    * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction. If it
    * returns undefined, it wrote nothing and the caller must use `write`.
    */
-  atOnce<T>(statement: (db: Kysely<DB>, facts: AuditContext) => Promise<T | undefined>): Promise<T | undefined>
+  atOnce<T>(statement: (db: Kysely<DB>, auditContext: AuditContext) => Promise<T | undefined>): Promise<T | undefined>
 }
 
-type TransactionRunner<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
+type TransactionRunner<DB> = <T>(callback: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
 
 /** Database access of every handler. */
 export interface DatabaseContext<DB> {
@@ -60,27 +60,28 @@ export function auditedWrites<DB>(
   return async <T, Context extends object>(
     { signature }: Operation,
     caller: Caller,
-    facts: RequestFacts & { audited: AuditNote[] },
+    requestFacts: RequestFacts & { audited: AuditNote[] },
     more: Context,
     work: (context: DatabaseContext<DB> & Context) => Promise<T>,
   ): Promise<T> => {
-    let written = false
+    let hasWritten = false
     const inTransaction: TransactionRunner<DB> = async (change) => {
-      const before = facts.audited.length
+      const before = requestFacts.audited.length
       const result = await retryAfterDeadlock(() => {
-        facts.audited.length = before
+        requestFacts.audited.length = before
         return transaction(db, async (trx) => {
           if (caller.kind !== 'nobody') await assertCallerUnchanged?.(trx, caller)
           const changed = await change(trx)
-          const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {}, by: undefined }]
-          const entries = notes.map(({ object, details, by }) => ({
+          const notes =
+            requestFacts.audited.length > 0 ? requestFacts.audited : [{ object: null, details: {}, actor: undefined }]
+          const entries = notes.map(({ object, details, actor }) => ({
             operation: signature.id,
-            actor: by?.user ?? (caller.uid || null),
-            actorName: by ? null : caller.username || null,
-            client: by?.client ?? (caller.client || null),
+            actor: actor?.user ?? (caller.uid || null),
+            actorName: actor ? null : caller.username || null,
+            client: actor?.client ?? (caller.client || null),
             object,
-            requestId: facts.id,
-            address: facts.address,
+            requestId: requestFacts.id,
+            address: requestFacts.address,
             details,
           }))
           await recordAudits(trx, entries)
@@ -88,16 +89,20 @@ export function auditedWrites<DB>(
         })
       }).catch((error: unknown) => {
         // A later write of the operation must not record what this one undid.
-        facts.audited.length = before
+        requestFacts.audited.length = before
         throw error
       })
-      written = true
-      facts.audited.length = 0
+      hasWritten = true
+      requestFacts.audited.length = 0
       return result
     }
     const atOnce: AuditedWrite<DB>['atOnce'] = async (statement) => {
-      const result = await statement(db, { operation: signature.id, requestId: facts.id, address: facts.address })
-      if (result !== undefined) written = true
+      const result = await statement(db, {
+        operation: signature.id,
+        requestId: requestFacts.id,
+        address: requestFacts.address,
+      })
+      if (result !== undefined) hasWritten = true
       return result
     }
     const write = Object.assign(inTransaction, { atOnce })
@@ -106,7 +111,7 @@ export function auditedWrites<DB>(
       ? await shares.run(caller.client, () => reportTimeout(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
     const mustWrite = signature.effect === 'write' && !signature.mayWriteNothing
-    if (mustWrite && !written && !(answer instanceof ProblemPageRedirect))
+    if (mustWrite && !hasWritten && !(answer instanceof ProblemPageRedirect))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
     return answer
   }
@@ -132,10 +137,10 @@ async function reportTimeout<T>(search: Promise<T>): Promise<T> {
 const maxDeadlockAttempts = 4
 
 /** Repeats work that PostgreSQL aborted because of a deadlock. */
-async function retryAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
+async function retryAfterDeadlock<T>(callback: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
     try {
-      return await work()
+      return await callback()
     } catch (error) {
       if ((error as { code?: string }).code !== deadlockCode || tries >= maxDeadlockAttempts) throw error
     }

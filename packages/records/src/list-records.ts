@@ -35,8 +35,8 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   ): Promise<JsonResponse<Resource[]>> {
     const plan = planOf(request, context.caller, url !== undefined)
     const scope = kind.scope(context.caller, 'READ')
-    const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
-    const { rows, total, lastKeys } = await pageWithTotal(db, plan, where, versionFor(context.caller, scope))
+    const condition = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
+    const { rows, total, lastKeys } = await pageWithTotal(db, plan, condition, versionFor(context.caller, scope))
     const headers = pageHeaders(
       {
         page: plan.page,
@@ -91,31 +91,31 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   async function pageWithTotal(
     db: Kysely<any>,
     plan: SearchPlan,
-    where: RawBuilder<SqlBool>,
+    condition: RawBuilder<SqlBool>,
     version: RawBuilder<number> | undefined,
   ): Promise<RecordPage<Row>> {
     const nothing = sql<null>`null::bigint`
-    if (!plan.counted) return readPage(db, plan, where, { total: nothing, version: nothing })
+    if (!plan.counted) return readPage(db, plan, condition, { total: nothing, version: nothing })
     const { totalsTable } = kind
     if (totalsTable && canUseTotalsTable(kind, plan))
-      return readPage(db, plan, where, { total: sumTotals(totalsTable, where), version: nothing })
+      return readPage(db, plan, condition, { total: sumTotals(totalsTable, condition), version: nothing })
 
-    const total = countOf(plan, where)
-    if (!version || !totals.mayCacheTotal(kind, plan)) return readPage(db, plan, where, { total, version: nothing })
-    const key = totals.keyOf(where.compile(db))
+    const total = countOf(plan, condition)
+    if (!version || !totals.mayCacheTotal(kind, plan)) return readPage(db, plan, condition, { total, version: nothing })
+    const key = totals.keyOf(condition.compile(db))
     const cached = totals.find(key)
     if (cached) {
-      const page = await readPage(db, plan, where, { total: nothing, version })
+      const page = await readPage(db, plan, condition, { total: nothing, version })
       if (page.version === cached.version) return { ...page, total: cached.total }
     }
-    const page = await readPage(db, plan, where, { total, version })
+    const page = await readPage(db, plan, condition, { total, version })
     totals.keep(key, page)
     return page
   }
 
   /** Returns the expression of the total. A page that is not full needs no separate count. */
-  function countOf({ limit, offset, after }: SearchPlan, where: RawBuilder<SqlBool>): RawBuilder<number> {
-    const count = sql<number>`(select count(*) from ${from} where ${where})`
+  function countOf({ limit, offset, after }: SearchPlan, condition: RawBuilder<SqlBool>): RawBuilder<number> {
+    const count = sql<number>`(select count(*) from ${from} where ${condition})`
     if (after) return count
     const rowsOnPage = sql`(select count(*) from page)`
     const first = offset === 0 ? 0 : 1
@@ -126,11 +126,11 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   async function readPage(
     db: Kysely<any>,
     plan: SearchPlan,
-    where: RawBuilder<SqlBool>,
+    condition: RawBuilder<SqlBool>,
     { total, version }: { total: RawBuilder<number | null>; version: RawBuilder<number | null> },
   ): Promise<RecordPage<Row>> {
-    const position = plan.after ? sql`${where} and (${plan.after})` : where
-    const found = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
+    const position = plan.after ? sql`${condition} and (${plan.after})` : condition
+    const pageRows = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
       with page as materialized (
         select r.*, array[${sql.join(plan.keys)}]::text[] as page_keys from ${from} where ${position}
         order by ${sql.join(plan.order)} limit ${plan.limit + 1} offset ${plan.offset}
@@ -138,9 +138,9 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(
       db,
     )
-    const read = found.rows.filter(({ page_keys }) => page_keys !== null)
+    const read = pageRows.rows.filter(({ page_keys }) => page_keys !== null)
     const rows = read.slice(0, plan.limit)
-    const { page_total, page_version } = found.rows[0]!
+    const { page_total, page_version } = pageRows.rows[0]!
     return {
       rows: rows.map(({ page_total: _total, page_version: _version, page_keys: _keys, ...row }) => row as Row),
       total: page_total ?? undefined,

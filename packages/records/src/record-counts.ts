@@ -42,8 +42,8 @@ export const canUseTotalsTable = (
   filtered.every((name) => totalsTable.properties.includes(name))
 
 /** Returns SQL for the number of records that meet the condition: the sum of `total` over the rows of the totals table. */
-export const sumTotals = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
-  sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
+export const sumTotals = ({ table }: TotalsTable, condition: RawBuilder<SqlBool>): RawBuilder<number> =>
+  sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${condition})`
 
 /**
  * A table that counts the changes of records: it has a row with the number of `changes` for each `client` and `kind`. Kinds of

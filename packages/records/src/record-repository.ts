@@ -82,9 +82,9 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   /** Inserts many rows in batches and returns them in their order. All rows have the same columns. */
   async function insertAll(trx: Kysely<any>, caller: Caller, many: readonly object[]): Promise<Row[]> {
     const rows: Row[] = []
-    for (let at = 0; at < many.length; at += insertBatchSize) {
+    for (let position = 0; position < many.length; position += insertBatchSize) {
       const values = many
-        .slice(at, at + insertBatchSize)
+        .slice(position, position + insertBatchSize)
         .map((columns) => ({ ...columns, created_by: caller.uid, updated_by: caller.uid }))
       rows.push(...((await trx.insertInto(kind.table).values(values).returningAll().execute()) as Row[]))
     }
@@ -119,14 +119,14 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   }
 
   /** Returns the response for one row, with its ETag. */
-  async function answer(row: Row, context: Context): Promise<JsonResponse<Resource>> {
+  async function response(row: Row, context: Context): Promise<JsonResponse<Resource>> {
     const [resource] = await present([row], context)
     return new JsonResponse(resource!, { ETag: etagOf(row.version) })
   }
 
   /** Returns the response for a new row, with its Location. */
   async function created(row: Row, context: Context): Promise<JsonResponse<Resource>> {
-    const { body, headers } = await answer(row, context)
+    const { body, headers } = await response(row, context)
     return new JsonResponse(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
   }
 
@@ -142,7 +142,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     insertAll,
     update,
     remove,
-    answer,
+    answer: response,
     created,
   }
 }

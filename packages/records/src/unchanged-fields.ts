@@ -4,7 +4,7 @@ interface ImmutableField {
   /** JSON pointer of the field. */
   pointer: string
   /** The value in the body; undefined if the body does not have the field. */
-  given: unknown
+  sent: unknown
   stored: unknown
   /** A sentence about the operation that changes the field. */
   instead: string
@@ -20,12 +20,12 @@ export function assertUnchanged(
   fields: readonly ImmutableField[],
 ): void {
   if (lastUpdated !== undefined && Date.parse(lastUpdated) !== updatedAt.getTime()) return
-  const changed = fields.find(({ given, stored }) => given !== undefined && !isSame(given, stored))
+  const changed = fields.find(({ sent, stored }) => sent !== undefined && !isSame(sent, stored))
   if (changed) throw problems.refused(changed.pointer, changed.instead)
 }
 
 /** Lists are compared as sets. */
-function isSame(given: unknown, stored: unknown): boolean {
-  if (!Array.isArray(given) || !Array.isArray(stored)) return given === stored
-  return given.length === stored.length && given.every((one) => stored.includes(one))
+function isSame(sent: unknown, stored: unknown): boolean {
+  if (!Array.isArray(sent) || !Array.isArray(stored)) return sent === stored
+  return sent.length === stored.length && sent.every((one) => stored.includes(one))
 }

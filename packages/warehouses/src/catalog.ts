@@ -42,9 +42,9 @@ export function combineMatches(matches: readonly ColumnNameMatch[], limit: numbe
   const byColumn = new Map<string, ColumnNameMatch>()
   const placeKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
   for (const match of matches.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))) {
-    const known = byColumn.get(match.column)
-    if (!known) byColumn.set(match.column, { ...match })
-    else known.tables += match.tables
+    const earlier = byColumn.get(match.column)
+    if (!earlier) byColumn.set(match.column, { ...match })
+    else earlier.tables += match.tables
   }
   return [...byColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
 }

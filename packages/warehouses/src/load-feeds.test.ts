@@ -164,7 +164,7 @@ describe('loadFeeds', () => {
     const offered: string[] = []
     const content: RowContent = {
       format: 'copy-binary',
-      // As large as this it is not frozen, so its staging table can be read meanwhile.
+      // A load of this size is not frozen, so its staging table can be read during the load.
       size: 1 << 30,
       async *rows([id]) {
         offered.push(id!.dataType)

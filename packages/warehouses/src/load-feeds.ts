@@ -101,11 +101,11 @@ export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promi
 /** Drops the staging tables at the end, unless they are kept after an error. */
 async function withStaging(
   { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
-  work: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
+  callback: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
 ): Promise<LoadedTable[]> {
   await using staging = new AsyncDisposableStack()
   try {
-    return await work(staging)
+    return await callback(staging)
   } catch (error) {
     // A full warehouse has no space for retained staging tables.
     if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
@@ -120,7 +120,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   const profiles = new Map<string, RowsProfile>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
-  let whole = false
+  let isWholeSource = false
   const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
   for await (const feed of feeds) {
     signal.throwIfAborted()
@@ -151,26 +151,26 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     if (profile) profiles.set(table, profile)
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
-    if (feed.whole?.()) whole = true
+    if (feed.whole?.()) isWholeSource = true
   }
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
   job.onRowsStaged?.(rows)
   const { transformation = [], gate, onPlan } = job
-  const mode = whole ? 'REPLACE' : job.mode
+  const mode = isWholeSource ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.onReplace?.()
-  const all = [...loads.values()]
-  await warehouse.loader.transform(all, transformation, signal, {
+  const stagedTables = [...loads.values()]
+  await warehouse.loader.transform(stagedTables, transformation, signal, {
     retain: job.retain === true,
     dry: onPlan !== undefined,
   })
   if (onPlan) {
-    await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
+    await warehouse.loader.plan(stagedTables, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
   await storeProfiles(job, loads, profiles)
-  const feedsToPublish = { tables: all, cursors, ...(mode && { mode }) }
+  const feedsToPublish = { tables: stagedTables, cursors, ...(mode && { mode }) }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
@@ -286,12 +286,12 @@ function unstableTypes(before: RowStream['columns'], after: RowStream['columns']
     const old = types.get(column.name)
     return old?.dataType !== column.dataType || old.precision !== column.precision || old.scale !== column.scale
   })
-  const named = (changed.length > 0 ? changed : after)
+  const columnTexts = (changed.length > 0 ? changed : after)
     .slice(0, 5)
     .map(({ label }) => `"${label}"`)
     .join(', ')
   return new LoadProblem(
     'TYPES_NOT_SETTLED',
-    `The source was read ${maxStagings} times, and each time its values needed other column types (columns ${named}), so the old data stays. Set the types of these columns, or convert them at the source.`,
+    `The source was read ${maxStagings} times, and each time its values needed other column types (columns ${columnTexts}), so the old data stays. Set the types of these columns, or convert them at the source.`,
   )
 }

@@ -12,7 +12,7 @@ export interface Loader {
    * Runs the statements over the staged tables of one run, before their publication. In a statement, the unqualified name of a
    * staged table means the staged rows; the qualified name means the published rows. The first failing statement ends the
    * transformation with TRANSFORMATION_FAILED, and the tables cannot be published; `retain` keeps their rows as they were then.
-   * With `dry`, statements that write to other tables fail, and only the staged tables change.
+   * If `dry` is set, statements that write to other tables fail, and only the staged tables change.
    */
   transform(
     tables: readonly StagedTable[],
@@ -135,7 +135,7 @@ export interface PublishOptions {
    */
   mode?: 'REPLACE' | 'MERGE'
   /**
-   * By table: the position at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
+   * The position of each table at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
   /** Runs when the rows are ready, before readers see them. If it throws, the rows are not published and the old data stays. */

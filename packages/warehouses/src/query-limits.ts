@@ -67,24 +67,24 @@ export function resolveExportLimits({ rows, seconds }: UserQuery['limits'] = {})
 const clampSeconds = (seconds: number | undefined, defaultValue: number): number =>
   Math.max(1, clampLimit(seconds, maxQuerySeconds, defaultValue))
 
-/** Clamps the requested number to a whole number from 0 to `most`; returns `defaultValue` if the caller requested none. */
-export function clampLimit(requested: number | undefined, most: number, defaultValue: number): number {
-  return requested === undefined ? defaultValue : Math.min(most, Math.max(0, Math.trunc(requested)))
+/** Clamps the requested number to a whole number from 0 to `maximum`; returns `defaultValue` if the caller requested none. */
+export function clampLimit(requested: number | undefined, maximum: number, defaultValue: number): number {
+  return requested === undefined ? defaultValue : Math.min(maximum, Math.max(0, Math.trunc(requested)))
 }
 
 export function rowTooLarge(bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  const limitText = `${Math.round(bytes / 1024 / 1024)} MB`
   return new WarehouseProblem(
     'ROW_TOO_LARGE',
-    `One row of the result is larger than the limit of ${most}. Select fewer columns, or shorten its values.`,
+    `One row of the result is larger than the limit of ${limitText}. Select fewer columns, or shorten its values.`,
   )
 }
 
 export function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  const limitText = `${Math.round(bytes / 1024 / 1024)} MB`
   return new WarehouseProblem(
     'RESULT_TOO_LARGE',
-    `Together, ${rows} rows of the query exceed the limit of ${most}. Select fewer columns.`,
+    `Together, ${rows} rows of the query exceed the limit of ${limitText}. Select fewer columns.`,
   )
 }
 

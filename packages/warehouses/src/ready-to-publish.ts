@@ -20,16 +20,16 @@ interface ReadinessChecks<Load> {
  * no two rows have the same key. Then the gate must accept the rows. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and
  * the errors of the gate.
  */
-export async function assertReadyToPublish<Load extends StagedLoadState & { readonly place: string }>(
+export async function assertReadyToPublish<Load extends StagedLoadState & { readonly qualifiedName: string }>(
   loads: readonly Load[],
   { merging, gate, findDuplicateKey }: ReadinessChecks<Load>,
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
-    if (merging && load.keys.length === 0) throw noKey(load.place)
+    if (merging && load.keys.length === 0) throw noKey(load.qualifiedName)
     const twice = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
     if (twice === undefined) continue
-    const sentence = `Two rows of ${load.place} have the same primary key: Key (${load.keys.join(', ')})=(${twice}) is duplicated.`
+    const sentence = `Two rows of ${load.qualifiedName} have the same primary key: Key (${load.keys.join(', ')})=(${twice}) is duplicated. Correct the rows, or choose another primary key.`
     throw new WarehouseProblem('DUPLICATE_KEY', sentence)
   }
   await gate?.(
@@ -52,10 +52,10 @@ export function describeReadyTable(
   return { ...ready, merge: { keys, ...(columns && { columns }), ...(records && { records }) } }
 }
 
-export const noKey = (place: string) =>
+export const noKey = (qualifiedName: string) =>
   new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows can be merged into ${place} only by a primary key, and the source has none. Set primaryKey on the columns that identify a row, or load with mode REPLACE.`,
+    `Rows can be merged into ${qualifiedName} only by a primary key, and the source has none. Set primaryKey on the columns that identify a row, or load with mode REPLACE.`,
   )
 
 export interface IncrementColumns {
@@ -69,8 +69,8 @@ export interface IncrementColumns {
  * Returns the columns that an increment replaces. Every row is a complete record, so a column that an earlier load fed and this one
  * does not becomes NULL. Columns that the source never fed keep their values: a transformation filled them.
  */
-export const replacedColumns = ({ brought, fedBefore }: IncrementColumns): string[] | undefined =>
-  brought && [...new Set([...brought, ...fedBefore])]
+export const replacedColumns = ({ brought: suppliedColumns, fedBefore }: IncrementColumns): string[] | undefined =>
+  suppliedColumns && [...new Set([...suppliedColumns, ...fedBefore])]
 
 /** The load of the records that the rows of another load of the same run are parts of. */
 export const recordsOf = <Load extends { readonly target: LoadTarget }>(

@@ -81,12 +81,12 @@ export const missingTableAdvice =
   'It was deleted or not created yet. Load the table, create the view, or correct the query.'
 
 /** Replaces values of secured variables in a server's error message, which may quote them. */
-export function redactValues(words: string, values: readonly (string | null)[]): string {
-  let left = words.slice(0, 1_500)
+export function redactValues(message: string, values: readonly (string | null)[]): string {
+  let redacted = message.slice(0, 1_500)
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
-    if (value && value.length > 3) left = left.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
-    else if (value) left = left.replaceAll(`'${value}'`, 'the value of a variable')
-  return left
+    if (value && value.length > 3) redacted = redacted.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
+    else if (value) redacted = redacted.replaceAll(`'${value}'`, 'the value of a variable')
+  return redacted
 }
 
 /** Returns a position in a query as part of a sentence, such as ` in line 2, column 7`; an empty text without a position. */

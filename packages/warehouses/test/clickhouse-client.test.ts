@@ -12,7 +12,7 @@ import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './cl
 
 const megabyte = new Uint8Array(1024 * 1024)
 
-/** Numbers as RowBinary, a megabyte at a time, without an end; `seen` is told of each and of its end. */
+/** An endless stream of numbers as RowBinary, a megabyte at a time; `seen` counts the chunks and records the end. */
 async function* endless(seen: { sent: number; ended: boolean }): AsyncGenerator<Uint8Array> {
   try {
     for (;;) {

@@ -75,7 +75,7 @@ describe('a publication in ClickHouse that is interrupted', () => {
       await stage(dying, { table: 'other', columns: wide, run }, [['5000000000', 'new']]),
     ]
     proxy.count(cut)
-    // It dies there: nothing is tidied, and nobody is told.
+    // The process dies there, without a clean-up or a message to the server.
     const outcome = await dying.loader.publish(loads, async () => true, never).catch((error: unknown) => error)
     const requests = proxy.count()
     if (cut) expect(outcome).toBeDefined()

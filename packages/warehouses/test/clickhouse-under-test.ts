@@ -10,7 +10,7 @@ import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 const given = process.env['CLICKHOUSE_TEST_URL']
 const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'
 
-/** Why no ClickHouse is asked here; undefined where one is. */
+/** The reason to skip tests that need ClickHouse; undefined if one is available. */
 export const clickhouseMissing: string | undefined = given ? undefined : ownMissing()
 
 function ownMissing(): string | undefined {
@@ -21,7 +21,7 @@ function ownMissing(): string | undefined {
 export interface ClickHouseServer extends AsyncDisposable {
   /** Of the HTTP interface, with the administrator's user and password. */
   url: string
-  /** A client that nobody else has. */
+  /** A client that no other test uses. */
   client(): ClientAccess
   /** Ends it at once, as a machine that loses its power does. Not one of CLICKHOUSE_TEST_URL. */
   kill(): Promise<void>

@@ -11,7 +11,7 @@ export interface Cut {
   also?(): Promise<void>
 }
 
-/** Stands before a server and hands requests on, until it is told to cut: then nothing gets through any more. `hear` is told who asks what, and is waited for. */
+/** A proxy that forwards requests until `cut`, and nothing after that. It awaits `hear` with the user and the text of each request. */
 export async function cuttingProxy(target: () => string, hear: (user: string, sql: string) => unknown = () => {}) {
   let cut: Cut | undefined
   let seen = 0

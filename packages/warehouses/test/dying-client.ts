@@ -3,7 +3,7 @@ import { Client } from 'pg'
 
 /**
  * Lets this process's database connections die at their so-manieth query, all at once, as they do with a killed process:
- * before that query leaves, or when the server has it and nobody hears the answer. From then on nothing gets through.
+ * before that query is sent, or after the server has received it but before its answer. After that, nothing is forwarded.
  * Answers whether they came that far.
  */
 export async function dyingAt(step: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {

@@ -14,7 +14,7 @@ export async function longestWait(
   const done = meanwhile().finally(() => {
     going.on = false
   })
-  // A failure comes out at the end; until then nobody waits for it.
+  // A failure is thrown at the end; until then its promise has no handler.
   done.catch(() => {})
   while (going.on) {
     const start = performance.now()

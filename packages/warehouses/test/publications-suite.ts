@@ -130,7 +130,8 @@ export function publicationsSuite(subject: Given): void {
         ]),
       ).rejects.toMatchObject({
         code: 'DUPLICATE_KEY',
-        message: 'Two rows of "health"."keyed" have the same primary key: Key (id)=(3) is duplicated.',
+        message:
+          'Two rows of "health"."keyed" have the same primary key: Key (id)=(3) is duplicated. Correct the rows, or choose another primary key.',
       })
       await expect(publish({ table: 'keyed', columns: keyed }, [[null, 'a']])).rejects.toMatchObject({
         code: 'NULL_KEY',

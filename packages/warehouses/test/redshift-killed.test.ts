@@ -59,7 +59,7 @@ describeUnless(missing)('a publication in Redshift that is interrupted', () => {
       Promise.all([one, two].map((table) => stage(of, { table, columns: wide, run, attempt }, [['5000000000', 'new']])))
     const loads = await staged(dying)
     standIn.count(cut)
-    // It dies there: nothing is tidied, and nobody is told.
+    // The process dies there, without a clean-up or a message to the server.
     const outcome = await dying.loader.publish(loads, async () => true, never).catch((error: unknown) => error)
     const statements = standIn.count()
     if (cut) expect(outcome).toBeDefined()

@@ -14,7 +14,7 @@ export interface Cut {
 
 /** A Redshift cluster as far as a warehouse asks it: the tests' PostgreSQL behind somebody who knows COPY from a bucket. */
 export interface RedshiftStandIn extends AsyncDisposable {
-  /** Counts statements from here on, and cuts where it is told to; answers what was counted before. */
+  /** Restarts the count of statements and cuts the connection at the given one. Returns the previous count. */
   count(cut?: Cut): number
   port: number
   [Symbol.asyncDispose](): Promise<void>
@@ -28,7 +28,7 @@ export async function redshiftStandIn(bucket: ReadableBucket, role: string): Pro
   const sockets = new Set<Socket>()
   let seen = 0
   let cut: Cut | undefined
-  /** Whoever may sign in may have the cluster act as its roles, until somebody forbids that. */
+  /** Every login may use the roles of the cluster until this right is revoked. */
   let anybodyAssumes = true
 
   const lost = () => cut !== undefined && seen >= cut.statement

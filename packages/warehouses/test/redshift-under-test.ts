@@ -9,7 +9,7 @@ import { type RedshiftStandIn, redshiftStandIn } from './redshift-stand-in.ts'
 const role = 'arn:aws:iam::123456789012:role/loader'
 const given = process.env['REDSHIFT_TEST_URL']
 
-/** Why no Redshift is asked here, nor anybody who stands in for it; undefined where somebody is. */
+/** The reason to skip tests that need Redshift or its stand-in; undefined if one is available. */
 export const redshiftMissing: string | undefined = given ? undefined : swiftMissing()
 
 /** A cluster, or what stands in for one. */
@@ -17,7 +17,7 @@ export interface RedshiftServer extends AsyncDisposable {
   /** Undefined on a cluster. */
   standIn: RedshiftStandIn | undefined
   settings: RedshiftSettings
-  /** A client that nobody else has. */
+  /** A client that no other test uses. */
   client(): ClientAccess
   [Symbol.asyncDispose](): Promise<void>
 }

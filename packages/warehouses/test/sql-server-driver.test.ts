@@ -225,7 +225,7 @@ describe('the SQL Server driver, against a TDS stand-in', () => {
     expect(server.statements.at(-1)?.text).toBe(
       `with few as (select 1 as id) select c1, convert(varchar(60), c2) from (
 select id, sum(x) as sum from few where id > @p1 group by id
-) as asked(c1, c2) order by c1 `,
+) as user_query(c1, c2) order by c1 `,
     )
   })
 

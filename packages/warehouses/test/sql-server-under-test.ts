@@ -3,7 +3,7 @@ import { type TsqlUnderTest, tsqlUnderTest } from './tsql-under-test.ts'
 
 const url = process.env['SQLSERVER_TEST_URL']
 
-/** Why no SQL Server is asked here; undefined where one is. */
+/** The reason to skip tests that need SQL Server; undefined if one is available. */
 export const sqlServerMissing: string | undefined = url
   ? undefined
   : 'runs with the URL of a server’s administrator in SQLSERVER_TEST_URL, as in mssql://sa:password@host:1433?encrypt=true'

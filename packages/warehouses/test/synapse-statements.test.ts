@@ -223,7 +223,7 @@ describe('a Synapse warehouse, against a stand-in', () => {
     expect(pages.map(({ rows }) => rows)).toEqual([[[2], [1]]])
     const said = told(from).map((text) => text.replaceAll(/pages_\w+/g, 'pages'))
     expect(said).toContain(
-      'insert into [c_abc_health].[sluice~pages] ([c1], [n])\nselect c1, row_number() over (order by o1 desc) as n from (\nselect id , name\nfrom [c_abc_health].[cases]\n) as asked(c1, o1)',
+      'insert into [c_abc_health].[sluice~pages] ([c1], [n])\nselect c1, row_number() over (order by o1 desc) as n from (\nselect id , name\nfrom [c_abc_health].[cases]\n) as user_query(c1, o1)',
     )
     expect(said).toContain('select [c1] from [c_abc_health].[sluice~pages] order by [n]')
   })

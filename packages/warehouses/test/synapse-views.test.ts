@@ -136,7 +136,7 @@ describe('views in Synapse, against a stand-in', () => {
     expect(pool.memory.names().filter((name) => name.includes('kept'))).toEqual(['c_abc_health.kept'])
     const said = pool.server.statements.slice(from).map(({ text }) => text)
     expect(said).toContain(
-      'create table [#sluice] with (heap, distribution = round_robin) as\nwith some as (select id from [c_abc_health].[seen]) select [id] from (\nselect id from some\n) as asked([id]) ',
+      'create table [#sluice] with (heap, distribution = round_robin) as\nwith some as (select id from [c_abc_health].[seen]) select [id] from (\nselect id from some\n) as user_query([id]) ',
     )
     from = pool.server.statements.length
     await pool.warehouse.views.refresh('health', 'kept', never)

@@ -6,7 +6,7 @@ import { quoteIdentifier, formatLiteral } from '../src/tsql/names.ts'
 import { sendRequest } from '../src/tsql/session/send-request.ts'
 
 export interface TsqlUnderTest extends AsyncDisposable {
-  /** A client that nobody else has. */
+  /** A client that no other test uses. */
   client(): ClientAccess
 }
 
@@ -57,7 +57,7 @@ async function on(login: DatabaseLogin, work: (run: Run) => Promise<void>): Prom
     const rows: (string | null)[][] = []
     const row = (cells: readonly { value: unknown }[]) =>
       void rows.push(cells.map(({ value }) => (typeof value === 'string' ? value : null)))
-    await sendRequest(connection, plainSql(text), {}, { row }).done.catch(() => {})
+    await sendRequest(connection, plainSql(text), {}, { row }).completion.catch(() => {})
     return rows
   })
   connection.close()

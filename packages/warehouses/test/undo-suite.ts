@@ -241,7 +241,7 @@ export function undoSuite(subject: Given): void {
       expect(await counts()).toEqual([2, 2])
       await warehouse.catalog.dropTable('health', 'own__part')
       await both(5, 'own', 'own__part')
-      // There was no such table: it has no rows.
+      // The table did not exist before, so it has no rows.
       await restore('own')
       expect(await counts()).toEqual([2, 0])
       await restore('own')

@@ -12,7 +12,7 @@ export interface Subject extends AsyncDisposable {
   hasUsers: boolean
   /** Where the server holds less than PostgreSQL, or writes it another way. */
   differs?: {
-    /** It has no number that is none. */
+    /** Whether its floating-point types have no NaN. */
     nan?: false
     /** The longest negative number with a half that a decimal without a size holds. */
     anyDecimal?: string

@@ -59,10 +59,10 @@ export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
 
 /** Checks the password that an operator chose for the first admin, by the rules for all users. */
 export function assertUsablePassword(password: string): string {
-  const { least, most } = passwordLength
+  const { least, most: maxLength } = passwordLength
   const length = [...password].length
-  if (length < least || length > most)
-    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters. It must have ${least} to ${most}.`)
+  if (length < least || length > maxLength)
+    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters. It must have ${least} to ${maxLength}.`)
   const weakness = findPasswordWeakness(password, firstAdmin)
   if (weakness === 'common')
     throw new StartProblem('SLUICE_ADMIN_PASSWORD is on the list of common passwords. Choose another.')

@@ -49,10 +49,10 @@ export async function isResetLimitReached(
   db: Kysely<DB>,
   { id, client, email }: { id: number; client: string; email: string },
 ): Promise<boolean> {
-  const { rows } = await sql<{ own: number; shared: number }>`
-    select count(*) filter (where user_id = ${id}) as own, count(*) filter (where client = ${client}) as shared from mails
+  const { rows } = await sql<{ forUser: number; forClient: number }>`
+    select count(*) filter (where user_id = ${id}) as "forUser", count(*) filter (where client = ${client}) as "forClient" from mails
     where lower(recipient) = lower(${email}) and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(
     db,
   )
-  return rows[0]!.own >= maxPerClientAndHour || rows[0]!.shared >= maxResetsPerClient
+  return rows[0]!.forUser >= maxPerClientAndHour || rows[0]!.forClient >= maxResetsPerClient
 }

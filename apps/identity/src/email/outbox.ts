@@ -49,13 +49,13 @@ export const openMailBody = (
   sealed: string,
 ): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, mailPurpose(uid))) as RenderedEmail
 
-/** Marks up to `most` overdue mails as failed, even if no process sends mails. Returns their number. */
-export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
+/** Marks up to `limit` overdue mails as failed, even if no process sends mails. Returns their number. */
+export async function failOverdueMails(db: Kysely<DB>, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),
       reason = coalesce('Gave up. Last error: ' || reason, 'Gave up: no process picked it up in time.')
     where id in (
       select id from mails where state = 'QUEUED' and expires_at < now() - interval '15 minutes'
-      limit ${most} for update skip locked)`.execute(db)
+      limit ${limit} for update skip locked)`.execute(db)
   return Number(numAffectedRows ?? 0)
 }

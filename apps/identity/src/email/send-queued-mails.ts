@@ -25,24 +25,24 @@ const sendTimeoutMs = 60_000
 const shutdownTimeoutMs = 10_000
 
 /** Handles password-reset requests and sends queued mails until it is stopped. Several processes may run it. */
-export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
-  startPollingLoop((signal) => sendQueuedMails(parts, signal), {
-    rest: pollIntervalMs,
-    afterTrouble: pollAfterFailureMs,
-    farewell: shutdownTimeoutMs,
-    failed: (err) => parts.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
+export const startMailSender = (options: MailSenderOptions): { stop(): Promise<void> } =>
+  startPollingLoop((signal) => sendQueuedMails(options, signal), {
+    pauseMs: pollIntervalMs,
+    pauseAfterFailureMs: pollAfterFailureMs,
+    stopTimeoutMs: shutdownTimeoutMs,
+    failed: (err) => options.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
   })
 
 /** Handles the due requests and mails once. Returns whether it found any. */
 export async function sendQueuedMails(
-  parts: MailSenderOptions,
+  options: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<boolean> {
-  const answered = await parts.answerPasswordReset()
-  if (!parts.send) return answered
-  const claimed = await claimMails(parts.db, mailsPerBatch)
-  await waitForAll(claimed.map((mail) => sendMail(parts, mail, signal)))
-  return answered || claimed.length > 0
+  const answered = await options.answerPasswordReset()
+  if (!options.send) return answered
+  const claimedMails = await claimMails(options.db, mailsPerBatch)
+  await waitForAll(claimedMails.map((mail) => sendMail(options, mail, signal)))
+  return answered || claimedMails.length > 0
 }
 
 async function sendMail(
@@ -107,15 +107,15 @@ interface ClaimedMail {
 const leaseMinutes = 5
 
 /**
- * Claims up to `most` due mails for this process. If the process ends before it stores the outcome, the mails become due
+ * Claims up to `limit` due mails for this process. If the process ends before it stores the outcome, the mails become due
  * again. A mail may thus be sent twice, but is never lost.
  */
-export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {
+export async function claimMails(db: Kysely<DB>, limit: number): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`
     update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
     where id in (
       select id from mails where state = 'QUEUED' and next_try_at <= now()
-      order by next_try_at, id limit ${most} for update skip locked
+      order by next_try_at, id limit ${limit} for update skip locked
     )
     returning id, uid, recipient, subject, body, attempts, created_at, expires_at <= now() as overdue`.execute(db)
   return rows

@@ -45,44 +45,44 @@ export const emailTexts = {
     ],
   }),
 
-  passwordChanged: (to: NamedRecipient, at: Date): EmailContent => ({
+  passwordChanged: (to: NamedRecipient, time: Date): EmailContent => ({
     subject: 'Your Sluice password was changed',
     paragraphs: [
       formatGreeting(to),
-      `The password of your user at ${formatOrganisation(to)} was changed on ${formatTime(at)}.`,
-      'If it was not you, tell your administrator at once.',
+      `The password of your user at ${formatOrganisation(to)} was changed on ${formatTime(time)}.`,
+      'If it was not you, inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
 
-  secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', at: Date): EmailContent => ({
+  secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', time: Date): EmailContent => ({
     subject: 'Your Sluice second factor was changed',
     paragraphs: [
       formatGreeting(to),
       change === 'removed'
-        ? `The second factor of your user at ${formatOrganisation(to)} was removed on ${formatTime(at)}. You now sign in with your password only.`
-        : `A second factor was set up for your user at ${formatOrganisation(to)} on ${formatTime(at)}. You now sign in with your password and a code.`,
-      'If it was not you, tell your administrator at once.',
+        ? `The second factor of your user at ${formatOrganisation(to)} was removed on ${formatTime(time)}. You now sign in with your password only.`
+        : `A second factor was set up for your user at ${formatOrganisation(to)} on ${formatTime(time)}. You now sign in with your password and a code.`,
+      'If it was not you, inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
 
-  recoveryCodeUsed: (to: NamedRecipient, left: number, at: Date): EmailContent => ({
+  recoveryCodeUsed: (to: NamedRecipient, left: number, time: Date): EmailContent => ({
     subject: 'A recovery code of yours was used',
     paragraphs: [
       formatGreeting(to),
-      `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(at)} instead of a code of your authenticator app. ${remainingCodesText[left] ?? `${left} recovery codes are left.`}`,
-      'If it was not you, change your password and tell your administrator at once.',
+      `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(time)} instead of a code of your authenticator app. ${remainingCodesText[left] ?? `${left} recovery codes are left.`}`,
+      'If it was not you, change your password and inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
 
-  emailChanged: (to: NamedRecipient, at: Date): EmailContent => ({
+  emailChanged: (to: NamedRecipient, time: Date): EmailContent => ({
     subject: 'Your Sluice mail address was changed',
     paragraphs: [
       formatGreeting(to),
-      `The mail address of your user at ${formatOrganisation(to)} was changed on ${formatTime(at)}. Mails now go to the new address.`,
-      'If you did not expect this, tell your administrator at once.',
+      `The mail address of your user at ${formatOrganisation(to)} was changed on ${formatTime(time)}. Mails now go to the new address.`,
+      'If you did not expect this, inform your administrator at once.',
     ],
     notes: formatUsername(to),
   }),
@@ -94,9 +94,9 @@ const remainingCodesText: Record<number, string> = {
 }
 
 /** Formats a time as `21 November 2026 at 18:05 UTC`, because the reader's time zone is unknown. */
-function formatTime(at: Date): string {
-  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
-  return `${day} at ${at.toISOString().slice(11, 16)} UTC`
+function formatTime(time: Date): string {
+  const day = time.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+  return `${day} at ${time.toISOString().slice(11, 16)} UTC`
 }
 
 const harmlessNamePattern = /^[\p{L}\p{M}\p{N} '’,_()&+-]+$/u

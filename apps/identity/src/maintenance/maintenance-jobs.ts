@@ -15,16 +15,19 @@ const sessionsKept = 30
 const sessionBatchSize = 200
 
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
-  repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size: sessionBatchSize })
+  repeatInBatches((limit) => transaction(db, (trx) => removeSessionBatch(trx, limit)), {
+    signal,
+    size: sessionBatchSize,
+  })
 
 /**
  * Removes a batch of old sessions. First stores in their users what sessions show: the last sign-in, and that the user has
  * seen the introduction. Locks users before sessions, as all transactions do.
  */
-async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
+async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
-    order by coalesce(ended_at, expires_at) limit ${most}`.execute(trx)
+    order by coalesce(ended_at, expires_at) limit ${limit}`.execute(trx)
   if (rows.length === 0) return 0
   const [ids, users] = [rows.map(({ id }) => id), rows.map(({ user_id }) => user_id)]
   await sql`select from users where id = any(${users}) order by id for no key update`.execute(trx)

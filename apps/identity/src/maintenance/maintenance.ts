@@ -13,7 +13,7 @@ interface MaintenanceOptions {
   metrics: Registry
   jobs: readonly MaintenanceJob[]
   /** Milliseconds from the end of one round to the next. */
-  every?: number
+  intervalMs?: number
 }
 
 interface MaintenanceReport {
@@ -25,7 +25,7 @@ interface MaintenanceReport {
  * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in the
  * next round. `identity_housekeeping_last_success_seconds` has the time of the last success of each job.
  */
-export function startMaintenance({ db, logger, metrics, jobs, every = msPerHour }: MaintenanceOptions): {
+export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every = msPerHour }: MaintenanceOptions): {
   stop(): Promise<void>
 } {
   const successes = new Gauge({
@@ -44,8 +44,8 @@ export function startMaintenance({ db, logger, metrics, jobs, every = msPerHour 
       return false
     },
     {
-      rest: every,
-      farewell: 0,
+      pauseMs: every,
+      stopTimeoutMs: 0,
       failed: (err) => logger.warn({ err }, 'maintenance could not start; it runs again in an hour'),
     },
   )
@@ -75,15 +75,15 @@ async function runJobs(
   }
 }
 
-/** Runs `work` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
-async function runExclusively(db: Kysely<DB>, work: () => Promise<void>): Promise<void> {
+/** Runs `callback` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
+async function runExclusively(db: Kysely<DB>, callback: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {
     const { rows } = await sql<{
       locked: boolean
     }>`select pg_try_advisory_lock(${maintenanceLockId}) as locked`.execute(connection)
     if (!rows[0]?.locked) return
     try {
-      await work()
+      await callback()
     } finally {
       await sql`select pg_advisory_unlock(${maintenanceLockId})`.execute(connection)
     }

@@ -96,7 +96,7 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
 }
 
 /** Returns a claimed client id if it is syntactically valid, otherwise an empty text. */
-const parseApplicationId = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
+const parseApplicationId = (value: string): string => (/^[ -~]{2,255}$/.test(value) ? value : '')
 
 const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,

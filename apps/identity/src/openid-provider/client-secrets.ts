@@ -31,9 +31,9 @@ interface SecretHolder {
 export function createSecretVerifier(db: Kysely<DB>) {
   // Concurrent requests of one application share the query for the wait.
   const readSharedWait = coalesceQueries((key) => readRemainingWait(db, key))
-  return async function isSecretOf({ clientId, clientSecret }: SecretHolder, given: string): Promise<boolean> {
+  return async function isSecretOf({ clientId, clientSecret }: SecretHolder, secret: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
-    const right = stored.length === 32 && timingSafeEqual(hashSecret(given), stored)
+    const right = stored.length === 32 && timingSafeEqual(hashSecret(secret), stored)
     const ctx = Provider.ctx
     const key = `application:${clientId}@${toNetworkPrefix((ctx?.req as Request | undefined)?.ip ?? '')}`
     const wait = Math.ceil(await (right ? readSharedWait(key) : countFailure(db, key)))

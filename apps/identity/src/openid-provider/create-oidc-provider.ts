@@ -17,20 +17,26 @@ import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
 /** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
 export function createProvider(
-  parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
+  dependencies: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
-  const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, buildProviderConfiguration(parts))
+  const provider = new Provider(dependencies.config.IDENTITY_PUBLIC_URL, buildProviderConfiguration(dependencies))
   // `rewriteToPublicAddress` has set the public address in the request.
   provider.proxy = true
-  provider.use(answerUnknownPaths(parsePublicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(answerUnknownPaths(parsePublicAddress(dependencies.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)
   provider.use(keepUserCodeOffForms)
-  provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
+  provider.use(
+    introspectJwt({
+      db: dependencies.db,
+      issuer: dependencies.config.IDENTITY_PUBLIC_URL,
+      keys: dependencies.signingKeys,
+    }),
+  )
   allowOnlyQueryResponseMode(provider)
   answerTemporarilyUnavailable(provider)
-  bindSignInSessions(provider, parts.db)
-  overrideClientChecks(provider, parts.db)
-  recordEvents(provider, parts)
+  bindSignInSessions(provider, dependencies.db)
+  overrideClientChecks(provider, dependencies.db)
+  recordEvents(provider, dependencies)
   return provider
 }
 
@@ -74,8 +80,8 @@ function overrideClientChecks(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
   const isSecretOf = createSecretVerifier(db)
   Object.assign(prototype, {
-    compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
-      return isSecretOf(this, given)
+    compareClientSecret(this: { clientId: string; clientSecret?: string }, secret: string) {
+      return isSecretOf(this, secret)
     },
     postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
       return typeof uri === 'string' && isPageOfOrigins(uri, this.redirectUris ?? [])

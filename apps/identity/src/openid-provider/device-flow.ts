@@ -44,10 +44,10 @@ export const deviceFlow: DeviceFlow = {
     sendProviderPage(ctx, page)
   },
   async successSource(ctx) {
-    const facts = describePage(ctx)
-    const { doneTitle, done } = readPageTexts(facts.language).device
+    const pageFacts = describePage(ctx)
+    const { doneTitle, done } = readPageTexts(pageFacts.language).device
     const text = done(html`<strong>${isolateName(ctx.oidc.client?.clientName ?? '')}</strong>`)
-    sendProviderPage(ctx, renderMessagePage({ ...facts, title: doneTitle, text, status: 'success' }))
+    sendProviderPage(ctx, renderMessagePage({ ...pageFacts, title: doneTitle, text, status: 'success' }))
   },
 }
 
@@ -63,24 +63,24 @@ function cleanProgramName(userAgent: string): string {
 
 /** Shows the page for the user code, or a message after a refusal or an error. oidc-provider calls it for all of them. */
 function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error: Error | undefined): void {
-  const facts = describePage(ctx)
-  const texts = readPageTexts(facts.language)
+  const pageFacts = describePage(ctx)
+  const texts = readPageTexts(pageFacts.language)
   const message = findCodeMessage(error, texts)
   if (error !== undefined && message === undefined)
-    return sendProviderPage(ctx, renderMessagePage({ ...facts, ...explainError(error, out, texts) }))
+    return sendProviderPage(ctx, renderMessagePage({ ...pageFacts, ...explainError(error, out, texts) }))
   if (error instanceof TooManyUserCodes) ctx.set('Retry-After', String(error.seconds))
   const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
-  const given = { ...(userCode && { userCode }), ...(message && { message }) }
-  sendProviderPage(ctx, renderDeviceCodePage({ ...facts, ...buildForm(ctx), ...given }))
+  const fields = { ...(userCode && { userCode }), ...(message && { message }) }
+  sendProviderPage(ctx, renderDeviceCodePage({ ...pageFacts, ...buildForm(ctx), ...fields }))
 }
 
 /** Returns the message page of an error that entering another code cannot solve. */
 function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts) {
-  const { device: words, problems, application } = texts
-  if (error.name === 'AbortedError') return { title: words.deniedTitle, text: words.denied }
+  const { device: pageTexts, problems, application } = texts
+  if (error.name === 'AbortedError') return { title: pageTexts.deniedTitle, text: pageTexts.denied }
   const status = 'problem' as const
   if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant)
-    return { title: application.ended.title, text: words.ended, status }
+    return { title: application.ended.title, text: pageTexts.ended, status }
   // The form has no token of this browser.
   if (error instanceof errors.InvalidRequest)
     return { title: problems.crossSiteTitle, text: problems.crossSite, status }
@@ -88,15 +88,15 @@ function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts)
 }
 
 /** Returns the message for a code that is not accepted; undefined for other errors. The page does not say whether the code exists. */
-function findCodeMessage(error: Error | undefined, { device: words, problems }: PageTexts): string | undefined {
+function findCodeMessage(error: Error | undefined, { device: pageTexts, problems }: PageTexts): string | undefined {
   if (error instanceof TooManyUserCodes) return problems.wait(error.seconds)
   switch (error?.name) {
     case 'NoCodeError':
-      return words.missing
+      return pageTexts.missing
     case 'NotFoundError':
     case 'ExpiredError':
     case 'AlreadyUsedError':
-      return words.refused
+      return pageTexts.refused
     default:
       return undefined
   }
@@ -111,8 +111,8 @@ function buildForm({ oidc }: KoaContextWithOIDC, hidden: Record<string, string> 
 /** Returns the user code of `verification_uri_complete`, which the page fills in. */
 function readUserCodeOfLink({ originalUrl }: Context): string | undefined {
   const [, query = ''] = originalUrl.split(/\?(.*)/s)
-  const given = new URLSearchParams(query).get('user_code')
-  return given && /^[A-Za-z -]{1,20}$/.test(given) ? given : undefined
+  const userCode = new URLSearchParams(query).get('user_code')
+  return userCode && /^[A-Za-z -]{1,20}$/.test(userCode) ? userCode : undefined
 }
 
 /**

@@ -19,14 +19,14 @@ export function describePage({ req, oidc }: KoaContextWithOIDC) {
 /** Returns a function that shows the error page for a request that cannot be redirected back to the application. */
 export const createErrorRenderer = (settings: ConsoleSettings) =>
   async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
-    const facts = describePage(ctx)
-    const texts = readPageTexts(facts.language)
+    const pageFacts = describePage(ctx)
+    const texts = readPageTexts(pageFacts.language)
     const { client_id: clientId } = ctx.oidc.params ?? {}
     const off = isConsole(clientId as string | undefined) && whyConsoleIsOff(settings)
     const technical = [out.error, off || out.error_description].filter(Boolean).join(': ')
     const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
     const message = readRefusalTexts(texts, out.error)
-    sendProviderPage(ctx, renderMessagePage({ ...facts, ...message, note, status: 'problem' }))
+    sendProviderPage(ctx, renderMessagePage({ ...pageFacts, ...message, note, status: 'problem' }))
   }
 
 /**

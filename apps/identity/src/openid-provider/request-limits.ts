@@ -11,9 +11,9 @@ interface PendingLoginLimit {
   /** Returns whether a response ends or refuses a sign-in, so that the request does not count. `isResumed`: it continues one. */
   isOver?(response: Response, isResumed: boolean): boolean
   /** The maximum number of pending sign-ins per network within the time. */
-  most?: number
+  maxLogins?: number
   /** The time in milliseconds. */
-  within?: number
+  windowMs?: number
 }
 
 interface PendingLogins {
@@ -30,8 +30,8 @@ const maxNetworks = 20_000
  * counts separately. Mount it at the address where sign-ins start. Throws 429.
  */
 export function limitPendingLogins({
-  most = 300,
-  within = 600_000,
+  maxLogins = 300,
+  windowMs = 600_000,
   isOver = isLoginOver,
 }: PendingLoginLimit = {}): RequestHandler {
   // The networks are ordered by the start of their count, oldest first.
@@ -40,7 +40,7 @@ export function limitPendingLogins({
   const networkOf = (address: string): PendingLogins => {
     const key = toNetworkPrefix(address)
     const existing = networks.get(key)
-    if (existing && Date.now() - existing.since < within) return existing
+    if (existing && Date.now() - existing.since < windowMs) return existing
     networks.delete(key)
     if (networks.size >= maxNetworks) networks.delete(networks.keys().next().value!)
     const network = { count: 0, since: Date.now() }
@@ -52,9 +52,9 @@ export function limitPendingLogins({
     const network = networkOf(request.ip ?? '')
     const isResumed = request.path !== '/'
     if (!isResumed) {
-      if (network.count >= most)
+      if (network.count >= maxLogins)
         throw problems.tooManyRequests(
-          Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
+          Math.max(1, Math.ceil((network.since + windowMs - Date.now()) / 1000)),
           'Too many unfinished sign-ins from this network. Complete one, or try again later.',
         )
       // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.

@@ -14,7 +14,7 @@ interface PageContext {
     id: string
     address: string
     userAgent: string
-    audit(object: string | null, details?: object, by?: AuditActor): void
+    audit(object: string | null, details?: object, actor?: AuditActor): void
   }
 }
 
@@ -22,20 +22,20 @@ export type AuditedPageWrite = <T>(
   operation: string,
   request: Request,
   response: Response,
-  work: (context: PageContext) => Promise<T>,
+  callback: (context: PageContext) => Promise<T>,
 ) => Promise<T>
 
 /** Lets pages run an API operation, such as `auth.resetPassword`, with audit rows but without a signed-in caller. */
 export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
-  return (id, request, response, work) => {
+  return (id, request, response, callback) => {
     response.locals.operation = id
     const notes: AuditNote[] = []
     const address = request.ip ?? ''
-    const audit: PageContext['request']['audit'] = (object, details = {}, by) =>
-      void notes.push({ object, details, by })
+    const audit: PageContext['request']['audit'] = (object, details = {}, actor) =>
+      void notes.push({ object, details, actor })
     const requestId = String(response.locals.requestId)
-    const facts = {
+    const requestFacts = {
       id: requestId,
       address,
       locales: [],
@@ -48,8 +48,8 @@ export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrit
     }
     const userAgent = request.get('user-agent') ?? ''
     const operation = { signature: { id, effect: 'write' } } as Operation
-    return run(operation, anonymousCaller, facts, { config }, (context) =>
-      work({ ...context, request: { id: requestId, address, userAgent, audit } }),
+    return run(operation, anonymousCaller, requestFacts, { config }, (context) =>
+      callback({ ...context, request: { id: requestId, address, userAgent, audit } }),
     )
   }
 }

@@ -14,19 +14,19 @@ interface ConsentFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `decision`: `allow` or `deny`. */
-export function renderConsentPage({ action, csrf, application, user, scopes, ...facts }: ConsentFacts): string {
-  const words = readPageTexts(facts.language).consent
+export function renderConsentPage({ action, csrf, application, user, scopes, ...pageFacts }: ConsentFacts): string {
+  const pageTexts = readPageTexts(pageFacts.language).consent
   const who = html`<strong>${isolateName(application)}</strong>`
-  const deny = renderButton(words.deny, { name: 'decision', value: 'deny', quiet: true })
-  const allow = renderButton(words.allow, { name: 'decision', value: 'allow' })
+  const deny = renderButton(pageTexts.deny, { name: 'decision', value: 'deny', quiet: true })
+  const allow = renderButton(pageTexts.allow, { name: 'decision', value: 'allow' })
   return renderFrame({
-    ...facts,
-    title: words.title(removeDirectionMarks(application)),
-    heading: words.heading(isolateName(application)),
-    main: html`<p class="lead">${scopes.length > 0 ? words.lead(who, isolateName(facts.organisation.name)) : words.nothing(who)}</p>
+    ...pageFacts,
+    title: pageTexts.title(removeDirectionMarks(application)),
+    heading: pageTexts.heading(isolateName(application)),
+    main: html`<p class="lead">${scopes.length > 0 ? pageTexts.lead(who, isolateName(pageFacts.organisation.name)) : pageTexts.nothing(who)}</p>
 ${scopes.length > 0 && html`<ul class="scopes">${scopes.map((scope) => html`<li>${scope.description || isolateName(scope.name)}</li>`)}</ul>`}
-<p>${words.as(html`<strong>${isolateName(user.name)}</strong>`, isolateName(user.username))}</p>
-<p class="hint">${words.trust}</p>
+<p>${pageTexts.as(html`<strong>${isolateName(user.name)}</strong>`, isolateName(user.username))}</p>
+<p class="hint">${pageTexts.trust}</p>
 ${renderForm({ action, hidden: { csrf }, main: [allow, deny] })}`,
   })
 }

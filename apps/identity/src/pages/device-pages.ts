@@ -16,29 +16,29 @@ interface DeviceCodeFacts extends DeviceFormFacts {
 }
 
 /** Returns the page with the form field `user_code`. */
-export function renderDeviceCodePage({ action, hidden, userCode, message, ...facts }: DeviceCodeFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.device
+export function renderDeviceCodePage({ action, hidden, userCode, message, ...pageFacts }: DeviceCodeFacts): string {
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.device
   return renderFrame({
-    ...facts,
-    title: words.title,
+    ...pageFacts,
+    title: pageTexts.title,
     failed: message !== undefined,
-    main: html`<p class="lead">${words.lead}</p>
+    main: html`<p class="lead">${pageTexts.lead}</p>
 ${renderSummary(texts, undefined, { user_code: message })}
 ${renderForm({
   action,
   hidden,
   main: html`${renderField({
     name: 'user_code',
-    label: words.label,
-    hint: words.hint,
+    label: pageTexts.label,
+    hint: pageTexts.hint,
     error: message,
     autocomplete: 'off',
     value: userCode ?? '',
     maxlength: 20,
     autofocus: !message,
   })}
-${renderButton(words.submit)}`,
+${renderButton(pageTexts.submit)}`,
 })}`,
   })
 }
@@ -52,22 +52,22 @@ interface DeviceConfirmationFacts extends DeviceFormFacts {
 }
 
 /** Returns the page with the form field `confirm` or `abort`. It shows which program requests the sign-in, and from where. */
-export function renderDeviceConfirmationPage(facts: DeviceConfirmationFacts): string {
-  const { action, hidden, application, userCode, address, userAgent, ...page } = facts
-  const words = readPageTexts(page.language).device
+export function renderDeviceConfirmationPage(pageFacts: DeviceConfirmationFacts): string {
+  const { action, hidden, application, userCode, address, userAgent, ...page } = pageFacts
+  const pageTexts = readPageTexts(page.language).device
   const rows = [
-    [words.label, html`<code>${userCode}</code>`],
-    [words.address, isolateName(address)],
-    ...(userAgent ? [[words.program, isolateName(userAgent)]] : []),
+    [pageTexts.label, html`<code>${userCode}</code>`],
+    [pageTexts.address, isolateName(address)],
+    ...(userAgent ? [[pageTexts.program, isolateName(userAgent)]] : []),
   ]
-  const abort = renderButton(words.abort, { name: 'abort', value: 'yes', quiet: true })
-  const confirm = renderButton(words.confirm, { name: 'confirm', value: 'yes' })
+  const abort = renderButton(pageTexts.abort, { name: 'abort', value: 'yes', quiet: true })
+  const confirm = renderButton(pageTexts.confirm, { name: 'confirm', value: 'yes' })
   return renderFrame({
     ...page,
-    title: words.confirmTitle,
-    main: html`<p class="lead">${words.confirmLead(html`<strong>${isolateName(application)}</strong>`)}</p>
+    title: pageTexts.confirmTitle,
+    main: html`<p class="lead">${pageTexts.confirmLead(html`<strong>${isolateName(application)}</strong>`)}</p>
 <dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-<p>${words.warning}</p>
+<p>${pageTexts.warning}</p>
 ${renderForm({ action, hidden, main: [abort, confirm] })}`,
   })
 }

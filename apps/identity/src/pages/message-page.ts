@@ -11,9 +11,9 @@ interface MessageFacts extends PageFacts {
 }
 
 /** Returns a page with a message and a link to continue. */
-export function renderMessagePage({ title, text, note, status, link, ...facts }: MessageFacts): string {
+export function renderMessagePage({ title, text, note, status, link, ...pageFacts }: MessageFacts): string {
   return renderFrame({
-    ...facts,
+    ...pageFacts,
     title,
     sign: status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`,
     main: html`<p class="lead">${text}</p>

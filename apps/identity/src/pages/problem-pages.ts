@@ -48,29 +48,29 @@ function showProblem(problem: Problem, request: Request, response: Response): vo
 
 /** Converts an error to a problem. Errors of the form parser have a status. */
 function toProblem(error: unknown): Problem {
-  const known = error instanceof Problem ? error : translateDatabaseError(error)
-  if (known) return known
+  const knownProblem = error instanceof Problem ? error : translateDatabaseError(error)
+  if (knownProblem) return knownProblem
   const { status } = error as { status?: unknown }
   return typeof status === 'number' && status >= 400 && status < 500
     ? new Problem(status, 'unreadable-form', 'The form cannot be read.')
     : problems.internal()
 }
 
-function chooseTexts({ problems: words }: PageTexts, { code, status, headers }: Problem) {
-  if (isKeyOf(words.federated, code)) return words.federated[code]
+function chooseTexts({ problems: pageTexts }: PageTexts, { code, status, headers }: Problem) {
+  if (isKeyOf(pageTexts.federated, code)) return pageTexts.federated[code]
   switch (status) {
     case 403:
-      return { title: words.crossSiteTitle, text: words.crossSite }
+      return { title: pageTexts.crossSiteTitle, text: pageTexts.crossSite }
     case 404:
-      return { title: words.notFoundTitle, text: words.notFound }
+      return { title: pageTexts.notFoundTitle, text: pageTexts.notFound }
     case 429:
-      return { title: words.waitTitle, text: words.wait(Number(headers['Retry-After'] ?? 60)) }
+      return { title: pageTexts.waitTitle, text: pageTexts.wait(Number(headers['Retry-After'] ?? 60)) }
     case 503:
-      return { title: words.busyTitle, text: words.busy }
+      return { title: pageTexts.busyTitle, text: pageTexts.busy }
     default:
       return status < 500
-        ? { title: words.unreadableTitle, text: words.unreadable }
-        : { title: words.internalTitle, text: words.internal }
+        ? { title: pageTexts.unreadableTitle, text: pageTexts.unreadable }
+        : { title: pageTexts.internalTitle, text: pageTexts.internal }
   }
 }
 

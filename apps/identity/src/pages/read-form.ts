@@ -11,10 +11,10 @@ export const readForm: RequestHandler = express.urlencoded({
 
 /** Returns a form field, or an empty text if it is missing. Throws 400 if it occurs more than once or cannot be stored. */
 export function readFormField(request: Request, name: string): string {
-  const given: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
-  if (typeof given !== 'string' || given.includes('\0') || !given.isWellFormed())
+  const value: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
+  if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed())
     throw problems.unreadableBody(`The field ${name} is not plain text.`)
-  return given
+  return value
 }
 
 /**

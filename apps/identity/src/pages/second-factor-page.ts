@@ -14,30 +14,37 @@ interface CodeFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `code`. */
-export function renderCodeForm({ action, csrf, message, recovery = false, otherHref, ...facts }: CodeFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.code
+export function renderCodeForm({
+  action,
+  csrf,
+  message,
+  recovery = false,
+  otherHref,
+  ...pageFacts
+}: CodeFacts): string {
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.code
   return renderFrame({
-    ...facts,
-    title: words.title,
+    ...pageFacts,
+    title: pageTexts.title,
     failed: message !== undefined,
-    main: html`<p class="lead">${recovery ? words.recoveryLead : words.lead}</p>
+    main: html`<p class="lead">${recovery ? pageTexts.recoveryLead : pageTexts.lead}</p>
 ${renderSummary(texts, undefined, { code: message })}
 ${renderForm({
   action,
   hidden: { csrf },
   main: html`${renderField({
     name: 'code',
-    label: recovery ? words.recoveryLabel : words.label,
-    hint: recovery ? words.recoveryHint : words.hint,
+    label: recovery ? pageTexts.recoveryLabel : pageTexts.label,
+    hint: recovery ? pageTexts.recoveryHint : pageTexts.hint,
     error: message,
     autocomplete: recovery ? 'off' : 'one-time-code',
     inputmode: recovery ? 'text' : 'numeric',
     maxlength: 40,
     autofocus: !message,
   })}
-${renderButton(words.submit)}`,
+${renderButton(pageTexts.submit)}`,
 })}
-${otherHref && html`<p class="aside"><a href="${toSafeHref(otherHref)}">${recovery ? words.useApp : words.useRecovery}</a></p>`}`,
+${otherHref && html`<p class="aside"><a href="${toSafeHref(otherHref)}">${recovery ? pageTexts.useApp : pageTexts.useRecovery}</a></p>`}`,
   })
 }

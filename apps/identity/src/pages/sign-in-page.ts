@@ -12,7 +12,7 @@ export interface SignInFacts extends PageFacts {
   username?: string
   /** The reason why the last try failed. */
   message?: string
-  wrong?: { username?: string; password?: string }
+  fieldErrors?: { username?: string; password?: string }
   /** Links to SSO providers. */
   providers?: readonly { href: string; label: string }[]
   organisationForm?: OrganisationForm
@@ -32,19 +32,19 @@ export function renderSignInPage({
   application,
   username,
   message,
-  wrong,
+  fieldErrors,
   providers = [],
   organisationForm,
-  ...facts
+  ...pageFacts
 }: SignInFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.signIn
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.signIn
   return renderFrame({
-    ...facts,
-    title: words.title,
-    failed: message !== undefined || wrong !== undefined || organisationForm?.error !== undefined,
-    main: html`${application && html`<p class="lead">${words.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
-${renderSummary(texts, message, { ...wrong, organisation: organisationForm?.error })}
+    ...pageFacts,
+    title: pageTexts.title,
+    failed: message !== undefined || fieldErrors !== undefined || organisationForm?.error !== undefined,
+    main: html`${application && html`<p class="lead">${pageTexts.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
+${renderSummary(texts, message, { ...fieldErrors, organisation: organisationForm?.error })}
 ${renderForm({
   action,
   hidden: { csrf },
@@ -54,27 +54,27 @@ ${renderForm({
     autocomplete: 'username',
     value: username ?? '',
     maxlength: 255,
-    error: wrong?.username,
-    autofocus: !message && !wrong && !username && !organisationForm,
+    error: fieldErrors?.username,
+    autofocus: !message && !fieldErrors && !username && !organisationForm,
   })}
 ${renderField({
   name: 'password',
   label: texts.password,
   type: 'password',
   autocomplete: 'current-password',
-  error: wrong?.password,
-  autofocus: !message && !wrong && Boolean(username) && !organisationForm,
+  error: fieldErrors?.password,
+  autofocus: !message && !fieldErrors && Boolean(username) && !organisationForm,
 })}
-${renderButton(words.submit)}`,
+${renderButton(pageTexts.submit)}`,
 })}
-<p class="aside"><a href="${facts.prefix ?? ''}/account/forgot-password">${words.forgot}</a></p>
+<p class="aside"><a href="${pageFacts.prefix ?? ''}/account/forgot-password">${pageTexts.forgot}</a></p>
 ${
   providers.length > 0 &&
   renderProviderLinks(
-    words.or,
+    pageTexts.or,
     providers.map(
       ({ href, label }) =>
-        html`<li><a class="button quiet" href="${toSafeHref(href)}">${words.provider(isolateName(label))}</a></li>`,
+        html`<li><a class="button quiet" href="${toSafeHref(href)}">${pageTexts.provider(isolateName(label))}</a></li>`,
     ),
   )
 }
@@ -83,23 +83,23 @@ ${organisationForm && renderOrganisationForm(texts, organisationForm)}`,
 }
 
 const renderOrganisationForm = (
-  { signIn: words }: PageTexts,
+  { signIn: pageTexts }: PageTexts,
   { action, code = '', error }: OrganisationForm,
-) => html`<p class="or"><span>${words.or}</span></p>
+) => html`<p class="or"><span>${pageTexts.or}</span></p>
 ${renderForm({
   method: 'get',
   action,
   hidden: {},
   main: html`${renderField({
     name: 'organisation',
-    label: words.organisation,
-    hint: words.organisationHint,
+    label: pageTexts.organisation,
+    hint: pageTexts.organisationHint,
     error,
     autocomplete: 'organization',
     value: code,
     maxlength: 255,
   })}
-${renderButton(words.organisationSubmit, { quiet: true })}`,
+${renderButton(pageTexts.organisationSubmit, { quiet: true })}`,
 })}`
 
 const renderProviderLinks = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>

@@ -12,16 +12,19 @@ interface SignOutFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `logout`: `yes`, or absent to stay signed in. */
-export function renderSignOutPage({ action, hidden, application, ...facts }: SignOutFacts): string {
-  const words = readPageTexts(facts.language).signOut
+export function renderSignOutPage({ action, hidden, application, ...pageFacts }: SignOutFacts): string {
+  const pageTexts = readPageTexts(pageFacts.language).signOut
   return renderFrame({
-    ...facts,
-    title: words.title,
-    main: html`<p class="lead">${application ? words.leadFor(html`<strong>${isolateName(application)}</strong>`) : words.lead}</p>
+    ...pageFacts,
+    title: pageTexts.title,
+    main: html`<p class="lead">${application ? pageTexts.leadFor(html`<strong>${isolateName(application)}</strong>`) : pageTexts.lead}</p>
 ${renderForm({
   action,
   hidden,
-  main: [renderButton(words.submit, { name: 'logout', value: 'yes' }), renderButton(words.stay, { quiet: true })],
+  main: [
+    renderButton(pageTexts.submit, { name: 'logout', value: 'yes' }),
+    renderButton(pageTexts.stay, { quiet: true }),
+  ],
 })}`,
   })
 }
@@ -31,12 +34,12 @@ interface SignedOutFacts extends PageFacts {
   application?: { name: string; href: string }
 }
 
-export function renderSignedOutPage({ application, ...facts }: SignedOutFacts): string {
-  const words = readPageTexts(facts.language).signOut
+export function renderSignedOutPage({ application, ...pageFacts }: SignedOutFacts): string {
+  const pageTexts = readPageTexts(pageFacts.language).signOut
   return renderFrame({
-    ...facts,
-    title: words.doneTitle,
-    main: html`<p class="lead">${words.done}</p>
-${application && html`<p><a class="button" href="${toSafeHref(application.href)}">${words.back(isolateName(application.name))}</a></p>`}`,
+    ...pageFacts,
+    title: pageTexts.doneTitle,
+    main: html`<p class="lead">${pageTexts.done}</p>
+${application && html`<p><a class="button" href="${toSafeHref(application.href)}">${pageTexts.back(isolateName(application.name))}</a></p>`}`,
   })
 }

@@ -20,27 +20,27 @@ interface SignedInFacts extends PageFacts {
 }
 
 /** Returns the final page of a sign-in through a provider, if the sign-in was not started by an application. */
-export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, ...facts }: SignedInFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.signedIn
+export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, ...pageFacts }: SignedInFacts): string {
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.signedIn
   const who = html`<strong>${isolateName(user.name)}</strong>`
-  const organisation = html`<strong>${isolateName(facts.organisation.name)}</strong>`
+  const organisation = html`<strong>${isolateName(pageFacts.organisation.name)}</strong>`
   return renderFrame({
-    ...facts,
-    title: words.title,
+    ...pageFacts,
+    title: pageTexts.title,
     sign: html`<div class="mark success" aria-hidden="true">✓</div>`,
-    main: html`<p class="lead">${words.lead(who, isolateName(user.username), organisation)}</p>
+    main: html`<p class="lead">${pageTexts.lead(who, isolateName(user.username), organisation)}</p>
 ${home && html`<p><a class="button" href="${toSafeHref(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
 <details>
-<summary>${words.commandLine}</summary>
-<p>${words.commands}</p>
+<summary>${pageTexts.commandLine}</summary>
+<p>${pageTexts.commands}</p>
 <pre><code>read -rs REFRESH_TOKEN
 printf '{"refreshToken":"%s"}' "$REFRESH_TOKEN" |
   curl -s ${refreshUrl} -H 'Content-Type: application/json' --data-binary @-</code></pre>
-<p>${words.token}</p>
+<p>${pageTexts.token}</p>
 <pre><code>${refreshToken}</code></pre>
 </details>
 ${renderForm({ action, hidden: { refreshToken }, main: renderButton(texts.signOut.submit, { quiet: true }) })}
-<p class="hint">${words.stays}</p>`,
+<p class="hint">${pageTexts.stays}</p>`,
   })
 }

@@ -26,8 +26,8 @@ export function toSkeleton(username: string): string {
 }
 
 /** Returns the stored form of a username. Rejects spaces, invisible characters and mixed scripts. */
-export function parseUsername(given: string): string {
-  const username = given.normalize('NFC')
+export function parseUsername(text: string): string {
+  const username = text.normalize('NFC')
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisibleCharacters) >= 0)
     throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
   if (technicalLetters.test(username))
@@ -108,9 +108,12 @@ const inAnyScript = /\p{scx=Common}|\p{scx=Inherited}/u
 /** Returns whether one language can write the whole text. Digits and punctuation belong to every language. */
 function isOneScript(text: string): boolean {
   const letters = [...text].filter((letter) => !inAnyScript.test(letter))
-  const of = (letter: string) => scriptNames.filter((script) => scriptExtensionPatterns.get(script)!.test(letter))
+  const scriptsOf = (letter: string) =>
+    scriptNames.filter((script) => scriptExtensionPatterns.get(script)!.test(letter))
   const candidates = [...scriptNames.map((script) => [script]), ...combinableScripts]
-  return candidates.some((allowed) => letters.every((letter) => of(letter).some((script) => allowed.includes(script))))
+  return candidates.some((allowed) =>
+    letters.every((letter) => scriptsOf(letter).some((script) => allowed.includes(script))),
+  )
 }
 
 /** Returns whether the text contains a letter outside these scripts. */

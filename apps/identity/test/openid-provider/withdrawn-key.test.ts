@@ -18,7 +18,7 @@ it('tokens of a withdrawn key are refused by all services within 70 seconds', as
   const { accessToken } = (await sendRequest(identity, 'POST', '/auth/login', { body: login })).body
   const pipelines = async () =>
     (await sendRequest(installation.pipeline, 'GET', '/data-pipelines', { token: accessToken })).status
-  const verify = tokenVerifier(identity, publishedKeys(identity, { every: 200 }))
+  const verify = tokenVerifier(identity, publishedKeys(identity, { refreshMs: 200 }))
   expect(await pipelines()).toBe(200)
   await verify(accessToken)
 

@@ -46,7 +46,7 @@ export function gallery(language = 'en', people: People = sampleUser): Record<st
     }),
     'sign-in-empty': renderSignInPage({
       ...form,
-      wrong: { username: signIn.usernameMissing, password: signIn.passwordMissing },
+      fieldErrors: { username: signIn.usernameMissing, password: signIn.passwordMissing },
     }),
     'sign-in-to-console': renderSignInPage({
       ...form,
@@ -100,11 +100,11 @@ export function gallery(language = 'en', people: People = sampleUser): Record<st
       ...form,
       user,
       purpose: 'reset',
-      wrong: { password: newPassword.tooShort(12), repeat: newPassword.unequal },
+      fieldErrors: { password: newPassword.tooShort(12), repeat: newPassword.unequal },
     }),
     join: renderJoinPage({ ...form, user }),
     'forgot-password': renderForgotPasswordPage(form),
-    'forgot-password-empty': renderForgotPasswordPage({ ...form, wrong: { username: forgotPassword.missing } }),
+    'forgot-password-empty': renderForgotPasswordPage({ ...form, fieldErrors: { username: forgotPassword.missing } }),
     message: renderMessagePage({
       ...whose,
       title: forgotPassword.doneTitle,

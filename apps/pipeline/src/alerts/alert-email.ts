@@ -75,9 +75,9 @@ const describeRepetition = (times: number, what: string): string[] =>
 
 const formatHours = (hours: number) => `${hours.toLocaleString('en')} ${hours === 1 ? 'hour' : 'hours'}`
 
-const toSingleLine = (text: string, most: number): string => {
+const toSingleLine = (text: string, maxLength: number): string => {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim()
-  return plain.length <= most ? plain : `${plain.slice(0, most - 1).toWellFormed()}…`
+  return plain.length <= maxLength ? plain : `${plain.slice(0, maxLength - 1).toWellFormed()}…`
 }
 
 /** Formats a time in UTC, because readers may be in another zone than their organisation: `22 November 2026, 01:16 UTC`. */

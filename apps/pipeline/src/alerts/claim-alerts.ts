@@ -98,7 +98,7 @@ export type FairClaim = Disposable & { alert: ClaimedAlert }
 export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: ChannelSlots) {
   // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
-  const held = new Map<string, number>()
+  const claimedByClient = new Map<string, number>()
   /** Clients, least recently served first. */
   const served = new Set<string>()
 
@@ -109,21 +109,21 @@ export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, per
       ...[...served].filter((client) => due.has(client)),
     ]
     for (const client of inTurn) {
-      const before = held.get(client) ?? 0
+      const before = claimedByClient.get(client) ?? 0
       const alert = before < perClient ? await claimAlert(db, channel, client) : undefined
       if (!alert) continue
       served.delete(client)
       served.add(client)
-      held.set(client, before + 1)
+      claimedByClient.set(client, before + 1)
       return { alert, [Symbol.dispose]: () => release(client) }
     }
     return undefined
   }
 
   function release(client: string) {
-    const left = held.get(client)! - 1
-    if (left === 0) held.delete(client)
-    else held.set(client, left)
+    const remaining = claimedByClient.get(client)! - 1
+    if (remaining === 0) claimedByClient.delete(client)
+    else claimedByClient.set(client, remaining)
   }
 
   return () => claiming.run('', claim)

@@ -27,7 +27,7 @@ interface AlertSenderOptions {
   webhook: Webhook | undefined
   registry?: Registry
   /** Milliseconds between two searches for due alerts. */
-  every?: number
+  intervalMs?: number
 }
 
 /** Concurrency limits of each channel. */
@@ -42,12 +42,12 @@ const stopTimeoutMs = 5_000
  * another, so that a slow webhook or mail server delays only its own slot.
  */
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
-  const { db, sendMail, webhook, logger, every = 3_000 } = options
+  const { db, sendMail, webhook, logger, intervalMs: every = 3_000 } = options
   const countOutcome = createOutcomeCounter(options.registry)
   const start = (round: (signal: AbortSignal) => Promise<boolean>) =>
     startPollingLoop(round, {
-      rest: every,
-      farewell: stopTimeoutMs,
+      pauseMs: every,
+      stopTimeoutMs: stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
   const startSlots = (channel: Channel) => {

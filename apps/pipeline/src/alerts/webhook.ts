@@ -9,7 +9,7 @@ interface WebhookOptions {
   allowed: OutgoingAllowList
   publicUrl: string
   /** Milliseconds for one call. */
-  timeLimit?: number
+  timeLimitMs?: number
 }
 
 export interface Webhook {
@@ -19,8 +19,8 @@ export interface Webhook {
 }
 
 /** Creates the operator's webhook. Calls follow Standard Webhooks: each attempt has the same id, and a signature of id, time and body. */
-export function createWebhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
-  const outgoing = guardedFetch({ allowed, timeLimit, maxBytes: 100_000 })
+export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 15_000 }: WebhookOptions): Webhook {
+  const outgoing = guardedFetch({ allowed, timeLimitMs, maxBytes: 100_000 })
 
   return {
     async call(uid, alert, signal) {

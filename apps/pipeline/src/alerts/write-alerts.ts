@@ -85,11 +85,11 @@ async function draftMail(
 ): Promise<AlertDraft | undefined> {
   const recipients = [...new Set(addresses.slice(0, maxRecipients))]
   if (recipients.length === 0) return undefined
-  const past = await readPastAlerts(trx, run, 'MAIL')
-  const event = chooseMailEvent(run, bad, past)
+  const pastAlerts = await readPastAlerts(trx, run, 'MAIL')
+  const event = chooseMailEvent(run, bad, pastAlerts)
   if (!event) return undefined
-  const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
-  const waitsUntil = addHour(past.withinHour[event])
+  const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.alike } as const
+  const waitsUntil = addHour(pastAlerts.withinHour[event])
   // Delayed emails and recovery emails follow an email that already counted towards the limit.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
   const { reached, ...limit } = await checkMailLimit(trx, run.client)

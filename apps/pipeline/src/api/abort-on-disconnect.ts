@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http-server'
 
-/** Runs `work` when a semaphore's slot is free. `signal` ends the wait for the slot. */
-type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
+/** Runs `callback` when a semaphore's slot is free. `signal` ends the wait for the slot. */
+type WorkQueue = <T>(callback: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 interface ConnectedWork<T> {
   request: { stream: { socket: Socket } }
@@ -12,12 +12,12 @@ interface ConnectedWork<T> {
 }
 
 /**
- * Runs `work` in a slot of `queue`. Aborts it when the caller's connection closes, even while it waits for the slot, and after `timeoutMs`
+ * Runs `callback` in a slot of `queue`. Aborts it when the caller's connection closes, even while it waits for the slot, and after `timeoutMs`
  * in the slot; then `onTimeout` returns the result or throws.
  */
 export async function whileConnected<T>(
   { request, queue, timeoutMs, onTimeout }: ConnectedWork<T>,
-  work: (signal: AbortSignal) => Promise<T>,
+  callback: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { socket } = request.stream
   const disconnected = new AbortController()
@@ -30,7 +30,7 @@ export async function whileConnected<T>(
       disconnected.signal.throwIfAborted()
       const timeout = AbortSignal.timeout(timeoutMs)
       try {
-        return await work(AbortSignal.any([disconnected.signal, timeout]))
+        return await callback(AbortSignal.any([disconnected.signal, timeout]))
       } catch (error) {
         disconnected.signal.throwIfAborted()
         if (!timeout.aborted) throw error

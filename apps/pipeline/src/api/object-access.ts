@@ -26,13 +26,13 @@ export async function assertSharingTargets(
     find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,
   ): Promise<void> {
     if (grants.length === 0) return
-    const found = await find(grants.map(({ id }) => id.toLowerCase()))
-    const missing = grants.findIndex(({ id }) => found.get(id.toLowerCase())?.client !== caller.client)
+    const principals = await find(grants.map(({ id }) => id.toLowerCase()))
+    const missing = grants.findIndex(({ id }) => principals.get(id.toLowerCase())?.client !== caller.client)
     if (missing >= 0) {
-      const what = list === 'userAccess' ? 'user' : 'user group'
+      const noun = list === 'userAccess' ? 'user' : 'user group'
       throw problems.refused(
         `${pointer}/${list}/${missing}/id`,
-        `Your organisation has no ${what} with the id ${grants[missing]!.id}.`,
+        `Your organisation has no ${noun} with the id ${grants[missing]!.id}. Correct the id.`,
       )
     }
   }

@@ -64,7 +64,7 @@ export function answerRows(
   })
 }
 
-const whileReading = <T>({ request, caller }: RowsInput, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+const whileReading = <T>({ request, caller }: RowsInput, callback: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   whileConnected(
     {
       request,
@@ -72,7 +72,7 @@ const whileReading = <T>({ request, caller }: RowsInput, work: (signal: AbortSig
       timeoutMs: pageTimeoutMs,
       onTimeout: throwPageTimeout,
     },
-    work,
+    callback,
   )
 
 /** Returns the file that a request asks for; undefined for a page. Throws 406 for an unknown format and 400 for a page of a file. */
@@ -96,10 +96,10 @@ export async function startWithin<T>(
   signal: AbortSignal,
   start: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(firstRowsTimeout(seconds)), seconds * 1_000)
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(firstRowsTimeout(seconds)), seconds * 1_000)
   try {
-    return await start(AbortSignal.any([signal, late.signal]))
+    return await start(AbortSignal.any([signal, timeout.signal]))
   } finally {
     clearTimeout(timer)
   }

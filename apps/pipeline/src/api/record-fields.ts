@@ -60,8 +60,9 @@ interface AuthoredRow {
 
 /** Returns a look-up of these users' usernames. It has no deleted users, and no users at all while the identity service is down. */
 export async function lookUpUsernames(uids: Iterable<string | null>, identity: IdentityLookups) {
-  const known = [...new Set(uids)].filter((uid) => uid !== null)
-  const users = known.length > 0 ? await identity.users(known).catch(noUsersIfUnavailable) : new Map<string, never>()
+  const knownUids = [...new Set(uids)].filter((uid) => uid !== null)
+  const users =
+    knownUids.length > 0 ? await identity.users(knownUids).catch(noUsersIfUnavailable) : new Map<string, never>()
   return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
 }
 

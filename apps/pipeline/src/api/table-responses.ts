@@ -9,7 +9,7 @@ import { type TableDescriptions, readDescriptions } from '../table-descriptions/
 export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
-  /** By the name of the column. */
+  /** The descriptions by column name. */
   columnDescriptions?: ReadonlyMap<string, string> | undefined
   columnStatistics?: ColumnStatistics | undefined
 }

@@ -37,7 +37,7 @@ export async function isTableDropPending(
   db: Kysely<DB>,
   { client, schema, table }: Required<DropRequest>,
 ): Promise<boolean> {
-  const found = await db
+  const pendingDrop = await db
     .selectFrom('warehouse_drops')
     .select('id')
     .where('client', '=', client)
@@ -45,7 +45,7 @@ export async function isTableDropPending(
     .where('table_name', '=', table)
     .limit(1)
     .executeTakeFirst()
-  return found !== undefined
+  return pendingDrop !== undefined
 }
 
 /**
@@ -61,9 +61,9 @@ export async function executeDueDrops(
   let due = db.selectFrom('warehouse_drops').select('id').where('try_after', '<=', sql<Date>`now()`)
   if (client) due = due.where('client', '=', client)
   const waiting = await due.orderBy(sql`table_name is null`).orderBy('id').limit(50).execute()
-  let done = 0
-  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) done += 1
-  return done
+  let executed = 0
+  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) executed += 1
+  return executed
 }
 
 /**
@@ -71,8 +71,8 @@ export async function executeDueDrops(
  * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
 export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
-  const conflictingDrops = (on: Kysely<DB>) =>
-    on
+  const conflictingDrops = (executor: Kysely<DB>) =>
+    executor
       .selectFrom('warehouse_drops')
       .selectAll()
       .where('client', '=', target.client)
@@ -102,8 +102,8 @@ async function executeDrop(
   failed: (error: unknown, drop: PendingDrop) => void,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const found = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)
-    const drop = await found.forUpdate().skipLocked().executeTakeFirst()
+    const dropQuery = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)
+    const drop = await dropQuery.forUpdate().skipLocked().executeTakeFirst()
     if (!drop) return false
     try {
       const warehouse = await warehouses.find(drop.client)

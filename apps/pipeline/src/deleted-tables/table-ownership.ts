@@ -3,24 +3,24 @@ import type { DB } from '../database.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 
 /**
- * Whether a further table of the pipeline with table `own` belongs to another pipeline with a longer table name. For example,
+ * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline with a longer table name. For example,
  * `a__b__c` belongs to the pipeline with table `a__b`, and not to the one with table `a`.
  */
 export async function isFilledByAnother(
   db: Kysely<DB>,
   { client, schema, table }: TableName,
-  own: string,
+  ownTable: string,
 ): Promise<boolean> {
-  const found = await db
+  const otherPipeline = await db
     .selectFrom('data_pipelines as o')
     .innerJoin('schemas as s', 's.id', 'o.schema_id')
     .select('o.id')
     .where('s.client', '=', client)
     .where('s.schema_name', '=', schema)
-    .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${own})`)
+    .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${ownTable})`)
     .limit(1)
     .executeTakeFirst()
-  return found !== undefined
+  return otherPipeline !== undefined
 }
 
 export interface TableName {
@@ -58,7 +58,7 @@ export async function isTableTaken(
  * with the name of the pipeline's table and `__`.
  */
 export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
-  const kept = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
-  const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []
+  const cursor = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
+  const names: unknown[] = Array.isArray(cursor?.tables) ? cursor.tables : []
   return names.filter((name): name is string => typeof name === 'string' && name.startsWith(`${table}__`))
 }

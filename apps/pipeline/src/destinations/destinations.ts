@@ -27,7 +27,7 @@ export interface Destinations {
   lookup(
     kind: string,
     target: Target,
-    query: { query: string; most: number },
+    query: { query: string; limit: number },
     signal: AbortSignal,
   ): Promise<Choice[] | undefined>
   /** Sends the rows of a view. Throws `DestinationProblem`, the errors of the pages, or the signal's reason. */
@@ -60,8 +60,8 @@ export function openDestinations({
   lookupTimeoutMs = 25_000,
   importTime = 300_000,
 }: DestinationOptions): Destinations {
-  const lookups = guardedFetch({ allowed, timeLimit: lookupTimeoutMs, maxBytes: maxLookupBytes })
-  const imports = guardedFetch({ allowed, timeLimit: importTime, maxBytes: maxImportBytes })
+  const lookups = guardedFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
+  const imports = guardedFetch({ allowed, timeLimitMs: importTime, maxBytes: maxImportBytes })
 
   return {
     async test(target, signal) {
@@ -79,9 +79,9 @@ export function openDestinations({
       const lookupClient = dhis2(lookups, target)
       const importClient = dhis2(imports, target)
       const client: Dhis2Api = {
-        words: lookupClient.words,
+        redact: lookupClient.redact,
         // The list of all data sets with their elements is large, so it needs the limits of imports.
-        get: (path, ...rest) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...rest),
+        get: (path, ...args) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...args),
         post: importClient.post,
       }
       return pushValues({ dhis2: client, ...view, report, signal })

@@ -44,9 +44,9 @@ export interface RejectedRow {
 const formatNumber = (amount: number) => amount.toLocaleString('en')
 const formatAmount = (amount: number, noun: string) => `${formatNumber(amount)} ${amount === 1 ? noun : `${noun}s`}`
 
-export function describePush(place: string, pushed: PushResult, { dryRun }: ImportOptions): string {
+export function describePush(viewName: string, pushed: PushResult, { dryRun }: ImportOptions): string {
   const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
-  if (rows === 0) return `${place} has no rows: nothing was sent.`
+  if (rows === 0) return `${viewName} has no rows: nothing was sent.`
   const without =
     empty > 0 ? ` ${formatAmount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
   const refused =
@@ -54,8 +54,8 @@ export function describePush(place: string, pushed: PushResult, { dryRun }: Impo
       ? ` ${formatAmount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} rejected, the first for this reason: ${firstRejected ?? 'DHIS2 gives no reason'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} See the rejected rows of the run, and correct them in the source.`
       : ''
   const warns = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
-  if (sent === 0) return `Nothing of ${place} was sent.${without}${refused}`
+  if (sent === 0) return `Nothing of ${viewName} was sent.${without}${refused}`
   const tense = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
   const did = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
-  return `Sent ${formatAmount(sent, 'value')} of ${place}. ${tense} ${did}.${without}${refused}${warns}`
+  return `Sent ${formatAmount(sent, 'value')} of ${viewName}. ${tense} ${did}.${without}${refused}${warns}`
 }

@@ -19,8 +19,8 @@ export async function* splitChunks<T extends ValueItem>(
   let bytes = 0
   for await (const item of items) {
     const size = Buffer.byteLength(item.json) + 1
-    const { values, bytes: most } = limits()
-    if (chunk.length > 0 && (chunk.length >= values || bytes + size > most)) {
+    const { values, bytes: maxBytes } = limits()
+    if (chunk.length > 0 && (chunk.length >= values || bytes + size > maxBytes)) {
       yield chunk
       chunk = []
       bytes = 0

@@ -47,8 +47,8 @@ interface ErasureContext {
 /** Lists the uids of clients with data in this service. The audit log and public datasets do not count. */
 export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
   const tables = clientTables.filter((table) => table !== 'record_changes')
-  const parts = tables.map((table) => sql`select client from ${sql.table(table)}`)
-  const { rows } = await sql<{ client: string }>`${sql.join(parts, sql` union `)} order by client`.execute(db)
+  const queries = tables.map((table) => sql`select client from ${sql.table(table)}`)
+  const { rows } = await sql<{ client: string }>`${sql.join(queries, sql` union `)} order by client`.execute(db)
   return rows.map(({ client }) => client)
 }
 

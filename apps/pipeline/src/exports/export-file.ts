@@ -122,18 +122,19 @@ async function* readFile(
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  let opened: RowExport | undefined
+  let openedExport: RowExport | undefined
   let outcome = 'FAILED'
   using reading = limitReading(exports.readLimits, signal)
   try {
-    opened = await open(textFormatOf(format, dialect), reading.signal)
-    const bytes = encodeRows(format, { ...opened, bytes: reading.limit(opened.bytes) }, reading.signal)
+    openedExport = await open(textFormatOf(format, dialect), reading.signal)
+    const rows = { ...openedExport, bytes: reading.limit(openedExport.bytes) }
+    const bytes = encodeRows(format, rows, reading.signal)
     yield* encoding ? compress(bytes) : bytes
     outcome = 'OK'
   } catch (error) {
     throw toProblem(error)
   } finally {
-    await opened?.[Symbol.asyncDispose]()
+    await openedExport?.[Symbol.asyncDispose]()
     await recordAudit(db, {
       operation,
       actor: caller.uid || null,
@@ -142,7 +143,7 @@ async function* readFile(
       object,
       requestId: request.id,
       address: request.address,
-      details: { ...details, format, rows: opened?.rowCount() ?? 0, outcome },
+      details: { ...details, format, rows: openedExport?.rowCount() ?? 0, outcome },
     })
   }
 }
@@ -154,12 +155,12 @@ const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as c
 
 function encodeRows(
   format: ExportChoice['format'],
-  opened: Pick<RowExport, 'columns' | 'bytes'>,
+  openedExport: Pick<RowExport, 'columns' | 'bytes'>,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  if (format === 'csv' || format === 'ndjson') return opened.bytes
+  if (format === 'csv' || format === 'ndjson') return openedExport.bytes
   return encodeInThread(
-    { format: encodedFormats[format], columns: opened.columns, rows: withoutHeader(opened.bytes) },
+    { format: encodedFormats[format], columns: openedExport.columns, rows: withoutHeader(openedExport.bytes) },
     signal,
   )
 }

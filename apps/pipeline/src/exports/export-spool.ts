@@ -33,9 +33,9 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 
   async append(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await write(this.#descriptor, bytes, at, bytes.length - at, this.#length)
-      at += bytesWritten
+    for (let position = 0; position < bytes.length; ) {
+      const { bytesWritten } = await write(this.#descriptor, bytes, position, bytes.length - position, this.#length)
+      position += bytesWritten
       this.#length += bytesWritten
     }
     this.#notify()
@@ -57,18 +57,24 @@ export class ExportSpool implements DownloadBytes, Disposable {
 
   async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     // The number of a closed descriptor may belong to another file by now.
-    if (this.#isClosed) throw ended()
+    if (this.#isClosed) throw createEndedError()
     this.#readers += 1
     const memory = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#outcome ? this.#length : readChunkBytes))
     const wake = () => this.#notify()
     signal.addEventListener('abort', wake, { once: true })
     try {
-      for (let at = from; ; ) {
+      for (let position = from; ; ) {
         signal.throwIfAborted()
-        if (this.#isDisposed) throw ended()
-        if (at < this.#length) {
-          const { bytesRead } = await read(this.#descriptor, memory, 0, Math.min(memory.length, this.#length - at), at)
-          at += bytesRead
+        if (this.#isDisposed) throw createEndedError()
+        if (position < this.#length) {
+          const { bytesRead } = await read(
+            this.#descriptor,
+            memory,
+            0,
+            Math.min(memory.length, this.#length - position),
+            position,
+          )
+          position += bytesRead
           yield memory.subarray(0, bytesRead)
         } else if (this.#outcome) {
           if ('error' in this.#outcome) throw this.#outcome.error
@@ -107,4 +113,4 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 }
 
-const ended = () => new Error('The export has ended. Request it again.')
+const createEndedError = () => new Error('The export has ended. Request it again.')

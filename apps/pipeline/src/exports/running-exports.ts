@@ -87,19 +87,19 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
     else running.set(key, new Set([started]))
   }
 
-  function remove(key: string | undefined, ended: RunningExport): void {
+  function remove(key: string | undefined, endedExport: RunningExport): void {
     if (key === undefined) return
-    const all = running.get(key)
-    all?.delete(ended)
-    if (all?.size === 0) running.delete(key)
+    const exportsOfKey = running.get(key)
+    exportsOfKey?.delete(endedExport)
+    if (exportsOfKey?.size === 0) running.delete(key)
   }
 
   return {
     readLimits: { silenceMs: limits.silenceMs ?? defaultSilenceMs, readMs: limits.readMs ?? defaultReadMs },
 
     find(key, id) {
-      const all = [...(running.get(key) ?? [])]
-      const fitting = id === undefined ? all : all.filter(({ spool }) => spool.id === id)
+      const exportsOfKey = [...(running.get(key) ?? [])]
+      const fitting = id === undefined ? exportsOfKey : exportsOfKey.filter(({ spool }) => spool.id === id)
       return fitting.length === 1 ? fitting[0] : undefined
     },
 

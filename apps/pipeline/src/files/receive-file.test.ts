@@ -7,7 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import { filesHealthCheck } from './files-health-check.ts'
 import { receiveFile } from './receive-file.ts'
 
-/** Nobody may make files here, not even root. */
+/** A folder in which not even root can create files. */
 const unwritable = '/sys/kernel'
 
 describe('FILES_DIRECTORY that is not writable', () => {

@@ -63,15 +63,15 @@ export function identityLookups({
     users: (uids) => findAll(uids, user),
     userGroups: (uids) => findAll(uids, userGroup),
     async principals({ client, usernames, userGroupCodes }) {
-      const found: NamedPrincipals = { users: [], userGroups: [] }
+      const principals: NamedPrincipals = { users: [], userGroups: [] }
       for (let start = 0; start < Math.max(usernames.length, userGroupCodes.length); start += maxBatchSize) {
         const batch = (names: string[]) => names.slice(start, start + maxBatchSize)
         const body = { client, usernames: batch(usernames), userGroupCodes: batch(userGroupCodes) }
         const { users, userGroups } = await call(lookups.principals, body)
-        found.users.push(...users)
-        found.userGroups.push(...userGroups)
+        principals.users.push(...users)
+        principals.userGroups.push(...userGroups)
       }
-      return found
+      return principals
     },
     client,
     clients: (uids) => findAll(uids, client),
@@ -110,16 +110,16 @@ function cachedById<T extends { id: string }>(
 }
 
 async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
-  const found: T[] = []
+  const results: T[] = []
   for (let start = 0; start < uids.length; start += maxBatchSize)
-    found.push(...(await read({ ids: uids.slice(start, start + maxBatchSize) })))
-  return found
+    results.push(...(await read({ ids: uids.slice(start, start + maxBatchSize) })))
+  return results
 }
 
 /** Returns the objects that exist, by uid. */
 async function findAll<T>(uids: readonly string[], find: (uid: string) => Promise<T | undefined>) {
-  const found = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
-  return new Map(found.flatMap(([uid, one]) => (one === undefined ? [] : [[uid, one] as const])))
+  const results = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
+  return new Map(results.flatMap(([uid, one]) => (one === undefined ? [] : [[uid, one] as const])))
 }
 
 /**

@@ -47,9 +47,9 @@ export function lookupCache<V>(
     async fetchMethod(key, old, { options }) {
       try {
         const entry = await readEntry(key)
-        const fresh = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
+        const freshMs = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
         // The library treats a lifetime of 0 as unlimited.
-        options.ttl = Math.max(1, entry.cacheable ? fresh - computeAge(entry) : 0)
+        options.ttl = Math.max(1, entry.cacheable ? freshMs - computeAge(entry) : 0)
         return entry
       } catch (error) {
         if (!(error instanceof ServiceUnavailable) || !isUsable(old)) throw error

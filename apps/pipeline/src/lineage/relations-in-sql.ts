@@ -72,15 +72,15 @@ const maxDepth = 500
  */
 export function relationsInSql(sql: string): NamedRelation[] {
   const tokens = tokensOf(sql)
-  const found = new Map<string, NamedRelation>()
+  const relations = new Map<string, NamedRelation>()
   let levels = [openLevel()]
   let isRelationNext = false
-  for (let at = 0; at < tokens.length; at += 1) {
-    const { kind, text, isQuoted } = tokens[at]!
+  for (let position = 0; position < tokens.length; position += 1) {
+    const { kind, text, isQuoted } = tokens[position]!
     const level = levels.at(-1)!
     if (kind === 'mark') {
       if (text === '(' && levels.length > maxDepth) break
-      if (text === '(') levels.push(openLevel(definedExpression(level, tokens[at - 1])))
+      if (text === '(') levels.push(openLevel(definedExpression(level, tokens[position - 1])))
       if (text === ')' && levels.length > 1) closeLevel(levels)
       if (text === ';') levels = [openLevel()]
       isRelationNext = text === ',' && level.isInFrom
@@ -88,12 +88,12 @@ export function relationsInSql(sql: string): NamedRelation[] {
     }
     const keyword = isQuoted ? '' : text
     if (isRelationNext && !beforeRelation.has(keyword) && !endOfFrom.has(keyword)) {
-      const { relation, end } = readRelation(tokens, at)
+      const { relation, end } = readRelation(tokens, position)
       const isFunction = tokens[end]?.text === '(' && tokens[end]?.kind === 'mark'
       const isExpression =
         relation.schema === undefined && levels.some(({ expressions }) => expressions.has(relation.name))
-      if (!isFunction && !isExpression) found.set(JSON.stringify(relation), relation)
-      at = end - 1
+      if (!isFunction && !isExpression) relations.set(JSON.stringify(relation), relation)
+      position = end - 1
       isRelationNext = false
       continue
     }
@@ -102,11 +102,11 @@ export function relationsInSql(sql: string): NamedRelation[] {
     if (keyword === 'with' && !level.isQuery) level.isInWith = true
     if (keyword === 'select' || keyword === 'delete') Object.assign(level, { isQuery: true, isInWith: false })
     if (endOfFrom.has(keyword)) level.isInFrom = false
-    const opensFrom = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, at)
+    const opensFrom = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, position)
     if (opensFrom) level.isInFrom = true
     isRelationNext = opensFrom || keyword === 'join' || (isRelationNext && beforeRelation.has(keyword))
   }
-  return [...found.values()]
+  return [...relations.values()]
 }
 
 const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
@@ -147,6 +147,6 @@ function readRelation(tokens: readonly SqlToken[], start: number): { relation: N
 }
 
 /** Whether FROM is part of the comparison `a is [not] distinct from b`. */
-function followsDistinctFrom(tokens: readonly SqlToken[], at: number): boolean {
-  return tokens[at - 1]?.text === 'distinct' && ['is', 'not'].includes(tokens[at - 2]?.text ?? '')
+function followsDistinctFrom(tokens: readonly SqlToken[], position: number): boolean {
+  return tokens[position - 1]?.text === 'distinct' && ['is', 'not'].includes(tokens[position - 2]?.text ?? '')
 }

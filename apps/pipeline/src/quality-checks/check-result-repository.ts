@@ -28,14 +28,14 @@ export async function insertCheckResult(
 }
 
 /** Returns the columns of a stored result, without run and position. */
-export function toColumns({ check, status, message, found, completedAt }: CheckOutcome) {
+export function toColumns({ check, status, message, findings, completedAt }: CheckOutcome) {
   return {
     check_uid: check.uid,
     check_name: check.name,
     status,
     message: toStorableText(message, 5_000),
     // jsonb cannot store NUL.
-    data: found ? JSON.stringify(found).toWellFormed().replaceAll('\\u0000', '␀') : null,
+    data: findings ? JSON.stringify(findings).toWellFormed().replaceAll('\\u0000', '␀') : null,
     completed_at: completedAt,
   }
 }
@@ -47,14 +47,14 @@ export async function listCheckResults(
   run: string,
   { page, pageSize }: { page: number; pageSize: number },
 ): Promise<{ rows: Selectable<DataQualityResults>[]; total: number } | undefined> {
-  const found = await db
+  const runRow = await db
     .selectFrom('runs')
     .select('id')
     .where('runnable_id', '=', runnableId)
     .where('uid', '=', run)
     .executeTakeFirst()
-  if (!found) return undefined
-  const results = db.selectFrom('data_quality_results').where('run_id', '=', found.id)
+  if (!runRow) return undefined
+  const results = db.selectFrom('data_quality_results').where('run_id', '=', runRow.id)
   const [rows, { total }] = await Promise.all([
     results
       .selectAll()

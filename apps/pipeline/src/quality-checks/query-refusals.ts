@@ -19,19 +19,21 @@ const maxNamedSchemas = 5
  */
 export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): QueryRefusal {
   return async (query, signal) => {
-    const found = await warehouse?.queries.findAmbiguousTable(query, preferred, signal).catch((error: unknown) => {
-      // The check runs the query later, and reports this error then.
-      if (error instanceof WarehouseProblem && !error.retryable) return undefined
-      throw error
-    })
-    return found && describeAmbiguity(found)
+    const ambiguousTable = await warehouse?.queries
+      .findAmbiguousTable(query, preferred, signal)
+      .catch((error: unknown) => {
+        // The check runs the query later, and reports this error then.
+        if (error instanceof WarehouseProblem && !error.retryable) return undefined
+        throw error
+      })
+    return ambiguousTable && describeAmbiguity(ambiguousTable)
   }
 }
 
 function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
-  const shown = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
-  const more = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
-  return `Several schemas have a table "${name}": ${shown.join(', ')}${more}. Write the schema before the name, such as ${schemas[0]}.${name}.`
+  const shownSchemas = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
+  const moreText = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
+  return `Several schemas have a table "${name}": ${shownSchemas.join(', ')}${moreText}. Write the schema before the name, such as ${schemas[0]}.${name}.`
 }
 
 /** Combines refusals. Returns the sentence of the first one that refuses a query. */

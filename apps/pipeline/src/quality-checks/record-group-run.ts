@@ -72,8 +72,8 @@ export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): CheckVerdi
     }
   const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
   const reasons = bad.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
-  const more = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
+  const moreText = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
   const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
-  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${more}`
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${moreText}`
   return { status, message: toStorableText(message, 4_500) }
 }

@@ -40,7 +40,7 @@ export interface CheckOutcome {
   message: string
   /** A sentence for everyone who sees the run, its log or its alert. It omits the server's message, which can contain cells. */
   toAll: string
-  found?: CheckFindings
+  findings?: CheckFindings
   completedAt: Date
 }
 
@@ -76,9 +76,11 @@ export async function* runChecks(
   const end = performance.now() + seconds * 1_000
   for (const check of checks) {
     context.signal.throwIfAborted()
-    const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1) yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
-    else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
+    const secondsLeft = Math.floor((end - performance.now()) / 1_000)
+    if (secondsLeft < 1)
+      yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
+    else
+      yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, secondsLeft) } })
   }
 }
 
@@ -97,10 +99,10 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
     if (refused) return checkNotRun(check, redact.text(refused))
-    const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
+    const { columns, rows, complete, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
-    const violations = whole ? rows.length : await countRows(warehouse, query, signal)
-    const found = {
+    const violations = complete ? rows.length : await countRows(warehouse, query, signal)
+    const findings = {
       columns: columns.map((column) => ({
         ...column,
         name: redact.text(column.name),
@@ -111,12 +113,12 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    const message = none ? 'No row violates the check.' : describeViolations(found)
-    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, found, completedAt: new Date() }
+    const message = none ? 'No row violates the check.' : describeViolations(findings)
+    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, findings, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
-    const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
-    if (!known) throw error
+    const isKnownProblem = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
+    if (!isKnownProblem) throw error
     const message = redact.text(error.message)
     return checkNotRun(
       check,
@@ -161,17 +163,17 @@ async function countRows(
 ): Promise<number | undefined> {
   // The line break ends a comment in the last line of the query, which would otherwise include the bracket.
   const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
-  const counted = await warehouse.queries
+  const countResult = await warehouse.queries
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
     .catch(() => undefined)
   signal.throwIfAborted()
-  const count = Number(counted?.rows[0]?.[0])
+  const count = Number(countResult?.rows[0]?.[0])
   return Number.isSafeInteger(count) ? count : undefined
 }
 
 interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
   /** Whether these are all rows. */
-  whole: boolean
+  complete: boolean
   /** Whether the query has no rows. False if the first row is too large to be returned. */
   none: boolean
 }
@@ -189,10 +191,10 @@ async function readFirstRows(
   for (;;) {
     try {
       const { columns, rows, more, truncated } = await warehouse.queries.query(query, signal)
-      return { columns, rows, whole: !more && !truncated, none: rows.length === 0 }
+      return { columns, rows, complete: !more && !truncated, none: rows.length === 0 }
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error
-      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], whole: false, none: false }
+      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], complete: false, none: false }
       if (!isBusy(error) || performance.now() > end) throw error
       await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

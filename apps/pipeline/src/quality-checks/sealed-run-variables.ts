@@ -16,9 +16,9 @@ export function readRunVariables(
   db: Kysely<DB>,
   client: string,
   keyRing: KeyRing,
-  given: readonly GivenVariable[] = [],
+  variables: readonly GivenVariable[] = [],
 ): Promise<Variables> {
-  const overrides = given.flatMap(({ name, value, secured }) =>
+  const overrides = variables.flatMap(({ name, value, secured }) =>
     value === undefined ? [] : [{ name, value, ...(secured && { secured }) }],
   )
   return readVariables(db, client, keyRing, overrides)

@@ -35,7 +35,7 @@ export interface JobQueue extends AsyncDisposable {
 /** The queue with the methods of a worker. */
 export interface WorkerQueue extends JobQueue {
   /** Delivers runs until `stopTaking`. If the handler throws, the run is delivered again. */
-  work(handle: (delivery: Delivery) => Promise<void>): Promise<void>
+  handleJobs(handle: (delivery: Delivery) => Promise<void>): Promise<void>
   /** Stops further deliveries. Running handlers continue. */
   stopTaking(): Promise<void>
 }

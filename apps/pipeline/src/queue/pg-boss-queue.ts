@@ -77,7 +77,7 @@ export interface WorkerQueueOptions {
 /** Opens the queue for a worker: delivers runs within milliseconds of their commit, and detects crashed workers. */
 export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: WorkerQueueOptions): Promise<WorkerQueue> {
   const { connectionString, concurrency, clientConcurrency, pollSeconds, logger } = rest
-  const interval = Math.max(2, Math.floor(heartbeatSeconds / 3))
+  const intervalSeconds = Math.max(2, Math.floor(heartbeatSeconds / 3))
   const boss = new PgBoss({
     connectionString,
     schema: pgBossSchema,
@@ -86,15 +86,15 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
     migrate: false,
     schedule: false,
     useListenNotify: true,
-    superviseIntervalSeconds: interval,
-    monitorIntervalSeconds: interval,
+    superviseIntervalSeconds: intervalSeconds,
+    monitorIntervalSeconds: intervalSeconds,
   })
   await startBoss(boss, logger)
   await boss.updateQueue(runQueueName, queueOptions(heartbeatSeconds))
 
   return {
     ...createJobQueue(boss),
-    async work(handle) {
+    async handleJobs(handle) {
       const taking = {
         localConcurrency: concurrency,
         groupConcurrency: clientConcurrency,
@@ -115,8 +115,8 @@ function createJobQueue(boss: PgBoss): JobQueue {
     },
     async sendMissing(db, runs) {
       const jobs = runs.map(({ uid, client }) => ({ data: { run: uid }, ...jobIdentity(uid, client) }))
-      const sent = await boss.insert(runQueueName, jobs, { db: transactionDb(db), returnId: true })
-      return sent?.length ?? 0
+      const insertedIds = await boss.insert(runQueueName, jobs, { db: transactionDb(db), returnId: true })
+      return insertedIds?.length ?? 0
     },
     async check() {
       if (!(await boss.getQueue(runQueueName))) throw new Error('The queue is gone.')

@@ -25,8 +25,8 @@ export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Prom
   for (const { run_id } of rows) {
     try {
       await runTransaction(db, async (trx) => {
-        const ended = await advanceWorkflow(trx, queue, run_id)
-        if (ended) await onRunFinished(trx, queue, ended)
+        const endedRun = await advanceWorkflow(trx, queue, run_id)
+        if (endedRun) await onRunFinished(trx, queue, endedRun)
       })
     } catch (error) {
       // The other workflows continue.

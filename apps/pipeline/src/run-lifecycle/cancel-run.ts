@@ -29,9 +29,10 @@ const cancellationMessage = sql<string>`'The run was cancelled.' || case (select
 async function cancelLockedRun(
   trx: Transaction<DB>,
   queue: JobQueue,
-  which: RunSelector,
+  condition: RunSelector,
 ): Promise<Selectable<Runs> | undefined> {
-  const [column, key] = 'id' in which ? (['id', which.id] as const) : (['runnable_id', which.runnableId] as const)
+  const [column, key] =
+    'id' in condition ? (['id', condition.id] as const) : (['runnable_id', condition.runnableId] as const)
   const run = await trx
     .updateTable('runs')
     .set({ state: 'CANCELLED', finished_at: sql`now()`, message: cancellationMessage, error_code: null })

@@ -38,9 +38,9 @@ async function startWorkflow(
   await insertRunJobs(trx, run.id, jobs)
   const { length } = jobs.filter(({ disabled }) => !disabled)
   await writeLog(trx, run, 'INFO', 'LOW', `The workflow runs ${length === 1 ? '1 job' : `${length} jobs`}.`)
-  const ended = await advanceWorkflow(trx, queue, run.id)
-  if (ended) await onRunFinished(trx, queue, ended)
-  return { run: ended ?? run, existing }
+  const endedRun = await advanceWorkflow(trx, queue, run.id)
+  if (endedRun) await onRunFinished(trx, queue, endedRun)
+  return { run: endedRun ?? run, existing }
 }
 
 interface WorkflowJob {

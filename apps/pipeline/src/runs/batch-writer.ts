@@ -2,9 +2,9 @@ interface BatchOptions<T> {
   write(items: T[]): Promise<void>
   size: number
   /** Milliseconds after which a partial batch is written. */
-  every: number
+  flushMs: number
   /** Maximum number of items that wait for the database; further items are dropped. */
-  held: number
+  maxItems: number
 }
 
 /** Disposing it writes the remaining items, and throws if that fails. */
@@ -15,7 +15,7 @@ export interface BatchWriter<T> extends AsyncDisposable {
 }
 
 /** Collects items and writes them in batches, in order. A failed batch is retried with the next one. */
-export function batchWriter<T>({ write, size, every, held }: BatchOptions<T>): BatchWriter<T> {
+export function batchWriter<T>({ write, size, flushMs: every, maxItems: held }: BatchOptions<T>): BatchWriter<T> {
   let waiting: T[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()

@@ -72,7 +72,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
  * count concurrently. Here, an advisory lock serializes the claims of one client until the caller's transaction ends. Runs
  * without a heartbeat for a minute do not count.
  */
-export async function hasClientCapacity(trx: Transaction<DB>, uid: string, most: number): Promise<boolean> {
+export async function hasClientCapacity(trx: Transaction<DB>, uid: string, maxRuns: number): Promise<boolean> {
   const run = await trx.selectFrom('runs').select(['id', 'client']).where('uid', '=', uid).executeTakeFirst()
   if (!run) return true
   await sql`select pg_advisory_xact_lock(hashtext(${`runs of ${run.client}`}))`.execute(trx)
@@ -84,7 +84,7 @@ export async function hasClientCapacity(trx: Transaction<DB>, uid: string, most:
     .where('state', '=', 'RUNNING')
     .where('heartbeat_at', '>', sql<Date>`now() - interval '1 minute'`)
     .executeTakeFirstOrThrow()
-  return count < most
+  return count < maxRuns
 }
 
 /**

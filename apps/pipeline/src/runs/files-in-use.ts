@@ -61,8 +61,8 @@ export async function removeUnneededFiles(
 ): Promise<void> {
   if (uids.length === 0) return
   try {
-    const kept = await neededFiles(db, uids)
-    for (const uid of uids) if (!kept.has(uid)) await rm(getUploadPath(directory, uid), { force: true })
+    const usedFiles = await neededFiles(db, uids)
+    for (const uid of uids) if (!usedFiles.has(uid)) await rm(getUploadPath(directory, uid), { force: true })
   } catch {
     // Maintenance removes it later.
   }

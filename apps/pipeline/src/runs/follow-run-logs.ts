@@ -18,17 +18,17 @@ export async function listLines(
   { runnableId, run, logLevel, logImportance }: LogFilter,
   after: number,
 ): Promise<LogLine[]> {
-  let found = db
+  let logLines = db
     .selectFrom('run_logs as l')
     .innerJoin('runs as r', 'r.id', 'l.run_id')
     .selectAll('l')
     .select('r.uid as run_uid')
     .where('l.runnable_id', '=', runnableId)
     .where('l.id', '>', after)
-  if (run) found = found.where('r.uid', '=', run)
-  if (logLevel) found = found.where('l.level', '=', logLevel)
-  if (logImportance) found = found.where('l.importance', '=', logImportance)
-  return found.orderBy('l.id').limit(maxLines).execute()
+  if (run) logLines = logLines.where('r.uid', '=', run)
+  if (logLevel) logLines = logLines.where('l.level', '=', logLevel)
+  if (logImportance) logLines = logLines.where('l.importance', '=', logImportance)
+  return logLines.orderBy('l.id').limit(maxLines).execute()
 }
 
 /** Returns the selected run, or the newest one. */

@@ -29,7 +29,7 @@ interface HeartbeatOptions {
   totals(): Totals | undefined
   lost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. */
-  every?: number
+  intervalMs?: number
 }
 
 /**
@@ -39,22 +39,22 @@ interface HeartbeatOptions {
 export function startHeartbeat(
   db: Kysely<DB>,
   claim: Claim,
-  { totals, lost, every = 1_000 }: HeartbeatOptions,
+  { totals, lost, intervalMs: every = 1_000 }: HeartbeatOptions,
 ): Heartbeat {
   let timer: NodeJS.Timeout | undefined
-  let ended = false
+  let hasEnded = false
 
   async function beat(): Promise<boolean> {
     if (await writeHeartbeat(db, claim, totals())) return true
     const reason = await lossReason(db, claim)
-    ended = true
+    hasEnded = true
     lost(reason)
     return false
   }
 
   function schedule(): void {
     const scheduleNext = () => {
-      if (!ended) schedule()
+      if (!hasEnded) schedule()
     }
     timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), every)
   }
@@ -63,7 +63,7 @@ export function startHeartbeat(
   return {
     beat,
     [Symbol.dispose]() {
-      ended = true
+      hasEnded = true
       clearTimeout(timer)
     },
   }

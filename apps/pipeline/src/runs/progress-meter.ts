@@ -87,10 +87,10 @@ export function openMeter(now: () => number = () => performance.now()): Progress
       return rate('bytes', counts.bytesRead)
     },
     get secondsLeft() {
-      const left = (counts.bytesTotal ?? 0) - counts.bytesRead
+      const bytesLeft = (counts.bytesTotal ?? 0) - counts.bytesRead
       const perSecond = rate('bytes', counts.bytesRead)
-      const known = left > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
-      return known ? left / perSecond : null
+      const isReliable = bytesLeft > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
+      return isReliable ? bytesLeft / perSecond : null
     },
   }
 }
@@ -105,12 +105,12 @@ const logIntervalMs = 10_000
 export function logProgress(
   totals: Readonly<Totals>,
   log: Pick<RunLog, 'write'>,
-  every: number = logIntervalMs,
+  intervalMs: number = logIntervalMs,
 ): Disposable {
   const startedAt = performance.now()
   let timer: NodeJS.Timeout
   const schedule = (): void => {
-    timer = setTimeout(writeLine, Math.max(every, (performance.now() - startedAt) / 60))
+    timer = setTimeout(writeLine, Math.max(intervalMs, (performance.now() - startedAt) / 60))
   }
   const writeLine = (): void => {
     log.write('INFO', 'LOW', describeProgress(totals))
@@ -124,12 +124,12 @@ export function logProgress(
 export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals
-  const of = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
-  const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
-  const aside = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
-  const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
+  const ofTotal = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
+  const percentageText = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
+  const rejectedText = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
+  const timeLeftText = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
   const rates = `${formatDataSize(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
-  return `Read ${formatDataSize(bytesRead)}${of}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
+  return `Read ${formatDataSize(bytesRead)}${ofTotal}${percentageText}, ${formatRounded(rowsRead)} rows${rejectedText}: ${rates}${timeLeftText}.`
 }
 
 const formatRounded = (amount: number): string => Math.round(amount).toLocaleString('en')

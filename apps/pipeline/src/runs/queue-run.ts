@@ -23,8 +23,8 @@ export async function queueRun(
   { id, client, kind }: Runnable,
   { rebuild, ...options }: RunOptions,
 ): Promise<CreatedRun> {
-  const reads = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
-  const input = reads ? { ...(await readUploadedFile(trx, id)), ...(rebuild && { rebuild }) } : {}
+  const readsSource = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
+  const input = readsSource ? { ...(await readUploadedFile(trx, id)), ...(rebuild && { rebuild }) } : {}
   return createRun(trx, queue, { ...options, runnableId: id, client, input })
 }
 

@@ -18,8 +18,8 @@ interface ListedRows<Row> {
 
 /** Lists the runs of an object, newest first. */
 export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<ListedRows<RunRow>> {
-  const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
-  return readPage(found.selectAll().orderBy('id', 'desc'), page)
+  const runsOfObject = db.selectFrom('runs').where('runnable_id', '=', runnableId)
+  return readPage(runsOfObject.selectAll().orderBy('id', 'desc'), page)
 }
 
 /** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
@@ -42,13 +42,13 @@ export async function lastRuns(
     join runs r on r.id in (newest.id, success.id)
   `.execute(db)
 
-  const found = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
+  const runsByObject = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
   for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
     const succeeded = (successfulStates as readonly string[]).includes(run.state)
-    const known = found.get(run.runnable_id) ?? { last: run }
-    found.set(run.runnable_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
+    const entry = runsByObject.get(run.runnable_id) ?? { last: run }
+    runsByObject.set(run.runnable_id, newest && !succeeded ? { ...entry, last: run } : { ...entry, lastSuccess: run })
   }
-  return found
+  return runsByObject
 }
 
 /** Whether a run of this object is queued or running. */
@@ -68,17 +68,17 @@ export async function listLogs(
   { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
   page: PageRequest,
 ): Promise<ListedRows<Selectable<RunLogs> & { run_uid: string }>> {
-  let found = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
+  let logLines = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
   if (taskId) {
     const run = await findRun(db, runnableId, taskId)
     if (!run) return { rows: [], total: 0 }
-    found = found.where('l.run_id', '=', run.id)
+    logLines = logLines.where('l.run_id', '=', run.id)
   }
-  if (logLevel) found = found.where('l.level', '=', logLevel)
-  if (logImportance) found = found.where('l.importance', '=', logImportance)
+  if (logLevel) logLines = logLines.where('l.level', '=', logLevel)
+  if (logImportance) logLines = logLines.where('l.importance', '=', logImportance)
   const direction = order === 'ASC' ? 'asc' : 'desc'
   const uid = sql<string>`(select r.uid from runs r where r.id = l.run_id)`.as('run_uid')
-  return readPage(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
+  return readPage(logLines.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
 /** Lists the rejected rows of a run in the order of the source. Returns undefined if the run belongs to another object or does not exist. */
@@ -88,9 +88,9 @@ export async function listRejectedRows(
   run: string,
   page: PageRequest,
 ): Promise<ListedRows<Selectable<RejectedRows>> | undefined> {
-  const found = await findRun(db, runnableId, run)
-  if (!found) return undefined
-  const rows = db.selectFrom('rejected_rows').where('run_id', '=', found.id)
+  const runRow = await findRun(db, runnableId, run)
+  if (!runRow) return undefined
+  const rows = db.selectFrom('rejected_rows').where('run_id', '=', runRow.id)
   return readPage(rows.selectAll().orderBy('id'), page)
 }
 
@@ -149,7 +149,7 @@ async function readPage<Row>(
   query: SelectQueryBuilder<any, any, Row>,
   { page, pageSize }: PageRequest,
 ): Promise<ListedRows<Row>> {
-  const [rows, counted] = await Promise.all([
+  const [rows, pageCount] = await Promise.all([
     query
       .limit(pageSize)
       .offset((page - 1) * pageSize)
@@ -160,5 +160,5 @@ async function readPage<Row>(
       .select((eb: any) => eb.fn.countAll().as('total'))
       .executeTakeFirstOrThrow(),
   ])
-  return { rows, total: (counted as { total: number }).total }
+  return { rows, total: (pageCount as { total: number }).total }
 }

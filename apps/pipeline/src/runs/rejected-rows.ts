@@ -18,18 +18,18 @@ export interface RejectedRows extends AsyncDisposable {
   flush(): Promise<void>
 }
 
-/** Stores the first `most` rows of this attempt. Deletes the rows of earlier attempts. */
+/** Stores the first `maxRows` rows of this attempt. Deletes the rows of earlier attempts. */
 export async function openRejectedRows(
   db: Kysely<DB>,
   claim: Claim,
-  { most = mostKeptRejects } = {},
+  { most: maxRows = mostKeptRejects } = {},
 ): Promise<RejectedRows> {
   await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
-  const kept = batchWriter<object>({
+  const writer = batchWriter<object>({
     write: (batch) => insertRejectedRows(db, claim, batch),
     size: 200,
-    every: 500,
-    held: most,
+    flushMs: 500,
+    maxItems: maxRows,
   })
   let count = 0
 
@@ -39,8 +39,8 @@ export async function openRejectedRows(
     },
     add({ line, column, reason, raw }) {
       count += 1
-      if (count > most) return
-      kept.push({
+      if (count > maxRows) return
+      writer.push({
         line,
         column: column === undefined ? null : toStorableText(column, 1_000),
         reason: toStorableText(reason, 1_000),
@@ -52,11 +52,11 @@ export async function openRejectedRows(
     },
     async startOver() {
       count = 0
-      await kept.flush()
+      await writer.flush()
       await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '=', claim.attempt).execute()
     },
-    flush: kept.flush,
-    [Symbol.asyncDispose]: () => kept.flush(),
+    flush: writer.flush,
+    [Symbol.asyncDispose]: () => writer.flush(),
   }
 }
 

@@ -15,32 +15,33 @@ export interface RunLog extends AsyncDisposable {
 
 const maxMessageLength = 10_000
 
-/** Opens the log of a run. It keeps `most` lines of all attempts, and the last line states the limit. */
+/** Opens the log of a run. It keeps `maxLines` lines of all attempts, and the last line states the limit. */
 export async function openRunLog(
   db: Kysely<DB>,
   claim: Claim,
   redaction: Redaction,
-  { most = 10_000 } = {},
+  { most: maxLines = 10_000 } = {},
 ): Promise<RunLog> {
   const { count } = await db
     .selectFrom('run_logs')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('run_id', '=', claim.id)
     .executeTakeFirstOrThrow()
-  let remaining = most - count
+  let remaining = maxLines - count
 
   const lines = batchWriter<object>({
     write: (batch) => insertLogLines(db, claim, batch),
     size: 200,
-    every: 500,
-    held: 2_000,
+    flushMs: 500,
+    maxItems: 2_000,
   })
 
   return {
     write(level, importance, message) {
       if (remaining <= 0) return
       remaining -= 1
-      const text = remaining === 0 ? `The log is full, because a run keeps ${most} lines.` : redaction.apply(message)
+      const text =
+        remaining === 0 ? `The log is full, because a run keeps ${maxLines} lines.` : redaction.apply(message)
       lines.push({ created_at: new Date(), level, importance, message: toStorableText(text, maxMessageLength) })
     },
     flush: lines.flush,
@@ -62,6 +63,6 @@ async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): P
 
 /** Returns the text as PostgreSQL can store it: without NUL and unpaired surrogates, and at most `longest` characters long. */
 export function toStorableText(text: string, longest: number): string {
-  const whole = text.replaceAll('\0', '␀').toWellFormed()
-  return whole.length <= longest ? whole : `${whole.slice(0, longest - 1).toWellFormed()}…`
+  const storable = text.replaceAll('\0', '␀').toWellFormed()
+  return storable.length <= longest ? storable : `${storable.slice(0, longest - 1).toWellFormed()}…`
 }

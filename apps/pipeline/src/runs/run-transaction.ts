@@ -32,15 +32,15 @@ export const isSerializationFailure = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
 
 /**
- * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `work` can be
+ * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `callback` can be
  * called several times and must do nothing that a rollback does not undo.
  */
-export async function runTransaction<T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
+export async function runTransaction<T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await db.transaction().execute(async (trx) => {
         await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true)`.execute(trx)
-        return await work(trx)
+        return await callback(trx)
       })
     } catch (error) {
       if (!isSerializationFailure(error) || tries === maxAttempts) throw error

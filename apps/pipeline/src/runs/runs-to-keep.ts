@@ -10,14 +10,14 @@ export const keptDays = 7
  * failed within the last days.
  */
 export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
-  const kept = await runsUnderWay(db, client)
+  const runUids = await runsUnderWay(db, client)
   const { rows } = await sql<{ uid: string }>`
     select uid from runs
     where client = ${client} and state = 'FAILED' and finished_at > now() - make_interval(days => ${keptDays}::int)
       and exists (select from settings where client = ${client}
         and key = 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES' and value = 'RETAIN')`.execute(db)
-  for (const { uid } of rows) kept.add(uid)
-  return kept
+  for (const { uid } of rows) runUids.add(uid)
+  return runUids
 }
 
 /** Returns the uids of a client's queued and running runs. */

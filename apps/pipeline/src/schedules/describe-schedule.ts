@@ -55,9 +55,9 @@ function describeTimes(minutes: readonly number[], hours: readonly number[]): st
   const hourStep = stepOf(hours, 24)
   if (minuteStep !== undefined)
     return `${formatInterval(minuteStep, 'minute')}${hours.length === 24 ? '' : ` in ${describeHours(hours)}`}`
-  const at = `at ${minutes.length === 1 ? 'minute' : 'minutes'} ${joinWords(minutes.map(String))}`
-  if (hourStep !== undefined) return `${formatInterval(hourStep, 'hour')} ${at}`
-  return `every hour ${at} in ${describeHours(hours)}`
+  const minuteText = `at ${minutes.length === 1 ? 'minute' : 'minutes'} ${joinWords(minutes.map(String))}`
+  if (hourStep !== undefined) return `${formatInterval(hourStep, 'hour')} ${minuteText}`
+  return `every hour ${minuteText} in ${describeHours(hours)}`
 }
 
 /** Describes hours: `the hours from 8:00 to 17:59`, or `the hours that begin at 8:00, 12:00 and 16:00`. */
@@ -90,8 +90,8 @@ function describeDays({ dayOfMonth, dayOfWeek }: Cron['fields']): string {
 function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth']): string {
   const days = numbersIn(values)
   if (days.length === 31) return everyDay
-  const named = [...days.map(formatOrdinal), ...(hasLastChar ? ['last day'] : [])]
-  return `on the ${joinWords(named)} of the month`
+  const dayTexts = [...days.map(formatOrdinal), ...(hasLastChar ? ['last day'] : [])]
+  return `on the ${joinWords(dayTexts)} of the month`
 }
 
 function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {

@@ -35,12 +35,12 @@ export function parseCron(expression: string): Cron {
 }
 
 function parseUncached(expression: string): Cron {
-  const given = expression.trim().split(/\s+/)
-  if (given.length === 6 && !/^0+$/.test(given[0]!))
+  const fields = expression.trim().split(/\s+/)
+  if (fields.length === 6 && !/^0+$/.test(fields[0]!))
     throw new CronProblem(
-      `The seconds field is "${given[0]}", but schedules run at most once a minute. Write 0 there, or omit the field.`,
+      `The seconds field is "${fields[0]}", but schedules run at most once a minute. Write 0 there, or omit the field.`,
     )
-  const fiveFields = given.length === 6 ? given.slice(1) : given
+  const fiveFields = fields.length === 6 ? fields.slice(1) : fields
   if (fiveFields.length !== 5)
     throw new CronProblem(
       `A cron expression has five fields (${fieldNames.join(', ')}); this one has ${expression.trim() ? fiveFields.length : 'none'}. Write ${cronExample}.`,

@@ -13,7 +13,7 @@ const pageSize = 500
 /** Computes the next runs of new and changed schedules. Skips schedules of clients with unknown time zones until a later round. */
 export async function planRuns(context: SchedulerContext): Promise<void> {
   for (let last = 0; !context.signal.aborted; ) {
-    const found = await context.db
+    const scheduledObjects = await context.db
       .selectFrom('runnables')
       .select(['id', 'client'])
       .where('planned', '=', false)
@@ -21,12 +21,12 @@ export async function planRuns(context: SchedulerContext): Promise<void> {
       .orderBy('id')
       .limit(pageSize)
       .execute()
-    if (found.length === 0) return
-    const zones = await readZones(context, [...new Set(found.map(({ client }) => client))])
-    const ready = found.filter(({ client }) => zones.has(client)).map(({ id }) => id)
+    if (scheduledObjects.length === 0) return
+    const zones = await readZones(context, [...new Set(scheduledObjects.map(({ client }) => client))])
+    const ready = scheduledObjects.filter(({ client }) => zones.has(client)).map(({ id }) => id)
     if (ready.length > 0) await runTransaction(context.db, (trx) => planLocked(trx, context, ready, zones))
-    if (found.length < pageSize) return
-    last = found.at(-1)!.id
+    if (scheduledObjects.length < pageSize) return
+    last = scheduledObjects.at(-1)!.id
   }
 }
 
@@ -59,10 +59,10 @@ async function planLocked(
 
 /** Returns the planned times that are overdue. A changed schedule keeps them, so that the overdue run starts, unless it has no such runs. */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
-  const kept = (old: Date | null, planned: number | undefined) =>
+  const isMissed = (old: Date | null, planned: number | undefined) =>
     old !== null && old.getTime() <= now && planned !== undefined ? old.getTime() : undefined
-  const run = kept(row.next_run_at, next.run)
-  const full = kept(row.next_full_run_at, next.full)
+  const run = isMissed(row.next_run_at, next.run)
+  const full = isMissed(row.next_full_run_at, next.full)
   return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
 }
 
@@ -80,9 +80,9 @@ export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (prob
 /** Reads the time zones of clients. If the identity service is unavailable, returns the last known zones. */
 async function readZones({ db, clients, logger }: SchedulerContext, uids: string[]): Promise<Map<string, string>> {
   try {
-    const found = await clients(uids)
+    const clientsByUid = await clients(uids)
     // Any zone will do for a deleted client, because its schedules start no runs.
-    return new Map(uids.map((uid) => [uid, toKnownZone(found.get(uid)?.timeZone ?? 'UTC')]))
+    return new Map(uids.map((uid) => [uid, toKnownZone(clientsByUid.get(uid)?.timeZone ?? 'UTC')]))
   } catch (error) {
     logger.debug({ err: error }, 'the zones of clients cannot be read')
     return readLastZones(db, uids)

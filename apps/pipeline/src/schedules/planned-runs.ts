@@ -50,8 +50,8 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
   let earliest: ObjectPlan[] = []
   for (let last = 0; ; ) {
     const objects = await readSchedules(db, window, last)
-    const found = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
-    earliest = [...earliest, ...found].toSorted(byTime).slice(0, limit)
+    const plans = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
+    earliest = [...earliest, ...plans].toSorted(byTime).slice(0, limit)
     if (objects.length < schedulesPerQuery) break
     last = objects.at(-1)!.id
     await yieldToEvents()
@@ -111,8 +111,8 @@ function mergePlans(first: readonly ObjectPlan[], window: PlanWindow, now: numbe
     merged.push(plan)
     const next = planAt(plan.object, window, now, plan.at + 1)
     if (next === undefined) continue
-    const place = waiting.findIndex((other) => byTime(next, other) < 0)
-    waiting.splice(place < 0 ? waiting.length : place, 0, next)
+    const insertAt = waiting.findIndex((other) => byTime(next, other) < 0)
+    waiting.splice(insertAt < 0 ? waiting.length : insertAt, 0, next)
   }
   return merged
 }

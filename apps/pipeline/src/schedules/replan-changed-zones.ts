@@ -22,9 +22,9 @@ export async function followClientZones(context: SchedulerContext): Promise<void
     .where('next_run_at', 'is not', null)
     .execute()
   if (planned.length === 0) return
-  const found = await clients([...new Set(planned.map(({ client }) => client))])
+  const currentClients = await clients([...new Set(planned.map(({ client }) => client))])
   for (const { client, zone: from } of planned) {
-    const to = found.get(client)?.timeZone
+    const to = currentClients.get(client)?.timeZone
     if (to === undefined || to === from || !isKnownZone(to)) continue
     let moved: number
     do {

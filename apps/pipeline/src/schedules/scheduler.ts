@@ -19,7 +19,7 @@ interface SchedulerJob {
   name: string
   run(): Promise<unknown>
   /** Minimum milliseconds between two starts. */
-  every?: number
+  intervalMs?: number
   /** Time of the last start. */
   last?: number
 }
@@ -36,7 +36,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     { name: 'planning', run: () => planRuns(context) },
     { name: 'starting', run: () => startDueSchedules(context) },
     // The first round checks the zones too, because a client may have changed its zone while no worker was running.
-    { name: 'zones', run: () => followClientZones(context), every: zoneCheckInterval },
+    { name: 'zones', run: () => followClientZones(context), intervalMs: zoneCheckInterval },
     ...(options.additionalJobs ?? []),
   ]
   const lastLogged = new Map<string, number>()
@@ -47,7 +47,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     for (const job of jobs) {
       if (stopping.signal.aborted) return
       const now = performance.now()
-      if (job.every !== undefined && job.last !== undefined && now - job.last < job.every) continue
+      if (job.intervalMs !== undefined && job.last !== undefined && now - job.last < job.intervalMs) continue
       job.last = now
       try {
         await job.run()

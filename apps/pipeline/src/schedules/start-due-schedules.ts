@@ -29,15 +29,15 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
     // If the identity service is unavailable, assume that the clients are active.
     const clients = await context.clients(waiting).catch(() => undefined)
     let started: number
-    let all = 0
+    let total = 0
     do {
       if (signal.aborted) return
       started = await startBatch(context, waiting, clients)
       if (started > 0) await failpoint('schedule-committed')
-      all += started
+      total += started
     } while (started === schedulesPerBatch)
     // If nothing was started, other schedulers have locked the remaining rows.
-    if (waiting.length < maxClients || all === 0) return
+    if (waiting.length < maxClients || total === 0) return
   }
 }
 
@@ -57,8 +57,8 @@ async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<s
 
 /** Records the metrics of a start. Call it after the commit. */
 function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
-  if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
-  if (outcome.late !== undefined) late.observe(outcome.late)
+  if (outcome.lateSeconds !== undefined) ticks.inc({ outcome: 'STARTED' })
+  if (outcome.lateSeconds !== undefined) late.observe(outcome.lateSeconds)
   if (outcome.coalesced) ticks.inc({ outcome: 'COALESCED' }, outcome.coalesced)
   if (outcome.skipped) ticks.inc({ outcome: 'SKIPPED' }, outcome.skipped)
 }

@@ -14,10 +14,10 @@ type ScheduledRow = Selectable<Runnables>
 /** Milliseconds until a failed start is retried. */
 const retryDelay = 15_000
 
-/** The result for one schedule: its next runs, and the numbers of its ticks by outcome. `late`, in seconds, is set if a run was started. */
+/** The result for one schedule: its next runs, and the numbers of its ticks by outcome. `lateSeconds`, in seconds, is set if a run was started. */
 export interface StartOutcome {
   plan: Plan
-  late?: number
+  lateSeconds?: number
   coalesced?: number
   skipped?: number
 }
@@ -60,7 +60,7 @@ export async function startScheduledRun(
   if (existing) await logToRun(trx, run, describeSkippedTicks(due, zone))
   else if (due.missed > 0) await logToRun(trx, run, describeCoveredTicks(due, row, zone))
   if (existing) return { plan, coalesced: due.missed + 1 }
-  return { plan, coalesced: due.missed, late: Math.max(0, now - due.tick) / 1000 }
+  return { plan, coalesced: due.missed, lateSeconds: Math.max(0, now - due.tick) / 1000 }
 }
 
 function findDueTicks(row: ScheduledRow, now: number, onInvalid: (problem: CronProblem) => void): DueTicks | undefined {
@@ -118,8 +118,9 @@ function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): s
 
 /** Returns a line for the log of a run that covers earlier ticks too. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
-  const why = row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
-  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatMissed(missed, more)} earlier ${missed === 1 ? 'run, due at' : 'runs, the first due at'} ${formatWallTime(row.next_run_at!.getTime(), zone)}, because ${why}.`
+  const reason =
+    row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
+  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatMissed(missed, more)} earlier ${missed === 1 ? 'run, due at' : 'runs, the first due at'} ${formatWallTime(row.next_run_at!.getTime(), zone)}, because ${reason}.`
 }
 
 const formatMissed = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`

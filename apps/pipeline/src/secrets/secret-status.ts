@@ -12,12 +12,12 @@ export type SecretTimes = Readonly<Record<string, string | null>>
  */
 export function mergeSecretTimes(
   secrets: SecretValues,
-  given: GivenSecrets,
+  sentSecrets: GivenSecrets,
   before: SecretTimes | null = null,
 ): SecretTimes {
   const now = new Date().toISOString()
   return Object.fromEntries(
-    Object.keys(secrets).map((name) => [name, typeof given[name] === 'string' ? now : (before?.[name] ?? null)]),
+    Object.keys(secrets).map((name) => [name, typeof sentSecrets[name] === 'string' ? now : (before?.[name] ?? null)]),
   )
 }
 

@@ -39,13 +39,13 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
     names.add(part.name)
     const value = getVariableValue(part.name, variables, unknownVariableAdvice)
     if (part.use === 'TEXT') texts.add(values.length)
-    const written =
+    const replacement =
       part.use === 'IDENTIFIER'
         ? `"${toIdentifier(part.name, value)}"`
         : part.use === 'LIST'
           ? splitListValue(value).map(parameter).join(', ') || 'null'
           : parameter(value)
-    text += written.padEnd(part.text.length)
+    text += replacement.padEnd(part.text.length)
   }
   return { text, values, texts, names }
 

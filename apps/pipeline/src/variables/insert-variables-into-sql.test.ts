@@ -176,7 +176,7 @@ describe('hostile variable values', () => {
         fc.asyncProperty(hostile, async (value) => {
           const list = JSON.stringify([value, 'end'])
           const variables = new Map(Object.entries({ value, list }))
-          // A backslash of the query itself is read by the server's own settings, so there is none.
+          // The generated queries contain no backslash, because its meaning depends on the server's settings.
           const sql = `select \${value} || '' as a, '\${value}' as b, array[\${list:list}]::text[] as c /* ' */ -- '`
           const { rows } = await client.query(insertVariablesIntoSql(sql, variables, 'postgres'))
           expect(rows).toEqual([{ a: value, b: value, c: [value, 'end'] }])
@@ -230,7 +230,7 @@ describe('hostile variable values', () => {
         const sql = insertVariablesIntoSql('${value}', new Map([['value', value]]), language as SqlLanguage).trim()
         if (/^\(?-?\d/.test(sql)) return expect(sql.replace(/^\((.*)\)$/, '$1')).toBe(value)
         expect(read(sql)).toEqual([value, ''])
-        // And what was placed is one literal to whoever looks for variables in it.
+        // The inserted text is also one literal for a search for variables.
         const kinds = [...getSqlRules(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
         expect(kinds).not.toContain('variable')
       }),
@@ -371,14 +371,14 @@ describe('findOwnPosition', () => {
             'postgres',
           ),
         ]
-        expect(parts.map((part) => part.own).join('')).toBe(sql)
+        expect(parts.map((part) => part.ownText).join('')).toBe(sql)
         let [before, sent] = ['', '']
         for (const part of parts) {
           for (let at = 0; at < part.sent.length; at += String.fromCodePoint(part.sent.codePointAt(at)!).length) {
-            const expected = positionOf(part.own === part.sent ? before + part.own.slice(0, at) : before)
+            const expected = positionOf(part.ownText === part.sent ? before + part.ownText.slice(0, at) : before)
             expect(findOwnPosition(parts, positionOf(sent + part.sent.slice(0, at)))).toEqual(expected)
           }
-          before += part.own
+          before += part.ownText
           sent += part.sent
         }
         expect(findOwnPosition(parts, positionOf(sent))).toEqual(positionOf(sql))

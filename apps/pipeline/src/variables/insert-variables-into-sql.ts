@@ -20,7 +20,7 @@ const functionWithFrom = /^(extract|substring|trim|overlay)$/i
  */
 export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart> {
   let last: SqlPiece | undefined
-  const words: string[] = []
+  const precedingWords: string[] = []
   const brackets: (string | undefined)[] = []
   for (const piece of pieces) {
     if (piece.kind === 'variable') {
@@ -30,7 +30,7 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
           name,
           'directly follows a word. Put a space between them; a variable is a value, not a part of a name.',
         )
-      if (use === 'VALUE' && isTablePlace(words, brackets.at(-1)))
+      if (use === 'VALUE' && isTablePlace(precedingWords, brackets.at(-1)))
         throw misplacedVariable(
           name,
           `is a value, but is used as a table name. Write \${${name}:identifier} for a name.`,
@@ -42,10 +42,10 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
       assertNoVariableInside(piece)
       yield { text: piece.text }
     }
-    if (piece.text === '(') brackets.push(words.at(-1))
+    if (piece.text === '(') brackets.push(precedingWords.at(-1))
     if (piece.text === ')') brackets.pop()
-    if (piece.kind === 'word') words.push(piece.text)
-    else if (piece.kind !== 'comment' && piece.text.trim() !== '') words.length = 0
+    if (piece.kind === 'word') precedingWords.push(piece.text)
+    else if (piece.kind !== 'comment' && piece.text.trim() !== '') precedingWords.length = 0
     last = piece
   }
 }
@@ -95,7 +95,7 @@ export const insertVariablesIntoSql = (
 
 /** A part of SQL as the user wrote it, and as it is sent to the server. */
 export interface ReplacedPart {
-  own: string
+  ownText: string
   sent: string
 }
 
@@ -112,20 +112,20 @@ export function* replaceSqlVariables(
     portableNumberPattern.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one)
   for (const part of splitAtVariables(pieces(sql))) {
     if (!('name' in part)) {
-      yield { own: part.text, sent: part.text }
+      yield { ownText: part.text, sent: part.text }
       continue
     }
-    const given = getVariableValue(part.name, variables, advice)
-    const written =
+    const variableValue = getVariableValue(part.name, variables, advice)
+    const replacement =
       part.use === 'IDENTIFIER'
-        ? identifier(toIdentifier(part.name, given))
+        ? identifier(toIdentifier(part.name, variableValue))
         : part.use === 'LIST'
-          ? splitListValue(given).map(value).join(', ') || 'null'
+          ? splitListValue(variableValue).map(value).join(', ') || 'null'
           : part.use === 'TEXT'
-            ? text(given)
-            : value(given)
+            ? text(variableValue)
+            : value(variableValue)
     // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
-    yield { own: part.text, sent: ` ${written} ` }
+    yield { ownText: part.text, sent: ` ${replacement} ` }
   }
 }
 
@@ -134,16 +134,16 @@ export function* replaceSqlVariables(
  * that of its variable.
  */
 export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
-  const sent = parts.map((part) => part.sent).join('')
-  let left = indexOfPosition(sent, line, column ?? 1)
+  const sentText = parts.map((part) => part.sent).join('')
+  let remaining = indexOfPosition(sentText, line, column ?? 1)
   let before = ''
   for (const part of parts) {
-    if (left < part.sent.length) {
-      if (part.sent === part.own) before += part.own.slice(0, left)
+    if (remaining < part.sent.length) {
+      if (part.sent === part.ownText) before += part.ownText.slice(0, remaining)
       break
     }
-    left -= part.sent.length
-    before += part.own
+    remaining -= part.sent.length
+    before += part.ownText
   }
   const lines = before.split('\n')
   return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }

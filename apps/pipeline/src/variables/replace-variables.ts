@@ -19,8 +19,8 @@ function replaceInValue(value: unknown, variables: ReadonlyMap<string, string>):
 }
 
 function replaceInText(text: string, variables: ReadonlyMap<string, string>): string {
-  return text.replace(placeholderPattern, (written: string, inside: string) => {
-    if (written.startsWith('$$')) return written.slice(1)
+  return text.replace(placeholderPattern, (placeholder: string, inside: string) => {
+    if (placeholder.startsWith('$$')) return placeholder.slice(1)
     const name = inside.trim()
     const value = variables.get(name)
     if (value === undefined) throw unknownVariable(name)
@@ -33,8 +33,8 @@ export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown): void => {
     if (typeof value === 'string') {
-      for (const [written, inside] of value.matchAll(placeholderPattern))
-        if (!written.startsWith('$$')) names.add(inside!.trim())
+      for (const [placeholder, inside] of value.matchAll(placeholderPattern))
+        if (!placeholder.startsWith('$$')) names.add(inside!.trim())
     } else if (value !== null && typeof value === 'object') Object.values(value).forEach(collect)
   }
   settings.forEach(collect)

@@ -21,60 +21,60 @@ const stringContinuationPattern = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r
  * to the end of the text, and PostgreSQL reports the error.
  */
 export function* splitSql(sql: string): Generator<SqlPiece> {
-  for (let at = 0; at < sql.length; ) {
-    const piece = pieceAt(sql, at)
+  for (let position = 0; position < sql.length; ) {
+    const piece = pieceAt(sql, position)
     yield piece
-    at += piece.text.length
+    position += piece.text.length
   }
 }
 
-function pieceAt(sql: string, at: number): SqlPiece {
+function pieceAt(sql: string, position: number): SqlPiece {
   const matchHere = (pattern: RegExp) => {
-    pattern.lastIndex = at
+    pattern.lastIndex = position
     return pattern.exec(sql)?.[0]
   }
   const piece = (kind: SqlPiece['kind'], text: string): SqlPiece => ({ kind, text })
 
-  const one = sql[at]!
-  if (one === "'") return piece('literal', readLiteral(sql, at, plainLiteral))
-  if (one === '"') return piece('quoted name', matchHere(quotedName)!)
-  if (sql.startsWith('--', at)) return piece('comment', matchHere(lineComment)!)
-  if (sql.startsWith('/*', at)) return piece('comment', sql.slice(at, findBlockCommentEnd(sql, at)))
-  if (one === '$') {
-    const found = matchHere(variablePattern)
-    if (found) return piece('variable', found)
+  const character = sql[position]!
+  if (character === "'") return piece('literal', readLiteral(sql, position, plainLiteral))
+  if (character === '"') return piece('quoted name', matchHere(quotedName)!)
+  if (sql.startsWith('--', position)) return piece('comment', matchHere(lineComment)!)
+  if (sql.startsWith('/*', position)) return piece('comment', sql.slice(position, findBlockCommentEnd(sql, position)))
+  if (character === '$') {
+    const variable = matchHere(variablePattern)
+    if (variable) return piece('variable', variable)
     const tag = matchHere(dollarQuote)
-    if (tag) return piece('literal', sql.slice(at, findDollarQuoteEnd(sql, at, tag)))
-    return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? one)
+    if (tag) return piece('literal', sql.slice(position, findDollarQuoteEnd(sql, position, tag)))
+    return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? character)
   }
-  if ((one === 'E' || one === 'e') && sql[at + 1] === "'")
-    return piece('literal', one + readLiteral(sql, at + 1, escapedLiteral))
+  if ((character === 'E' || character === 'e') && sql[position + 1] === "'")
+    return piece('literal', character + readLiteral(sql, position + 1, escapedLiteral))
   const name = matchHere(wordPattern)
-  if (name) return piece('word', endBeforeVariable(sql, at, name))
-  return piece('code', matchHere(spacePattern) ?? one)
+  if (name) return piece('word', endBeforeVariable(sql, position, name))
+  return piece('code', matchHere(spacePattern) ?? character)
 }
 
 /** Returns the name before a variable: in `a${b}`, PostgreSQL would read the dollar sign as part of the name. */
-function endBeforeVariable(sql: string, at: number, name: string): string {
-  return name.endsWith('$') && sql[at + name.length] === '{' ? name.slice(0, -1) : name
+function endBeforeVariable(sql: string, position: number, name: string): string {
+  return name.endsWith('$') && sql[position + name.length] === '{' ? name.slice(0, -1) : name
 }
 
-function readLiteral(sql: string, at: number, pattern: RegExp): string {
-  let end = at
+function readLiteral(sql: string, position: number, pattern: RegExp): string {
+  let end = position
   for (;;) {
     pattern.lastIndex = end
     end += pattern.exec(sql)![0].length
     stringContinuationPattern.lastIndex = end
-    const more = stringContinuationPattern.exec(sql)
-    if (!more) return sql.slice(at, end)
-    end += more[0].length
+    const continuation = stringContinuationPattern.exec(sql)
+    if (!continuation) return sql.slice(position, end)
+    end += continuation[0].length
   }
 }
 
 /** Returns the end of a block comment. Block comments of PostgreSQL nest. */
-function findBlockCommentEnd(sql: string, at: number): number {
+function findBlockCommentEnd(sql: string, position: number): number {
   const marks = /\/\*|\*\//g
-  marks.lastIndex = at
+  marks.lastIndex = position
   for (let depth = 0; ; ) {
     const mark = marks.exec(sql)
     if (!mark) return sql.length
@@ -83,7 +83,7 @@ function findBlockCommentEnd(sql: string, at: number): number {
   }
 }
 
-function findDollarQuoteEnd(sql: string, at: number, tag: string): number {
-  const end = sql.indexOf(tag, at + tag.length)
+function findDollarQuoteEnd(sql: string, position: number, tag: string): number {
+  const end = sql.indexOf(tag, position + tag.length)
   return end < 0 ? sql.length : end + tag.length
 }

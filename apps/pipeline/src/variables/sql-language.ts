@@ -129,8 +129,8 @@ const spacePattern = /\s+/y
  * the server reports the error.
  */
 function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece> {
-  const matchAt = (pattern: RegExp, sql: string, at: number): string | undefined => {
-    pattern.lastIndex = at
+  const matchAt = (pattern: RegExp, sql: string, position: number): string | undefined => {
+    pattern.lastIndex = position
     return pattern.exec(sql)?.[0]
   }
   const textPattern = syntax.backslashes
@@ -139,46 +139,51 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
   const name = syntax.backslashesInNames ? textPattern : /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
   const { lineComment = /--[^\n\r]*/y, word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y } = syntax
 
-  function pieceAt(sql: string, at: number): SqlPiece {
-    const one = sql[at]!
-    if (one === "'" || (one === '"' && syntax.doubleQuotedTexts))
-      return { kind: 'literal', text: matchAt(textPattern, sql, at)! }
-    if (one === '"' || (one === '`' && syntax.backticks)) return { kind: 'quoted name', text: matchAt(name, sql, at)! }
-    if (one === '[' && syntax.brackets)
-      return { kind: 'quoted name', text: matchAt(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, at)! }
-    if (one === '‘' && syntax.curlyQuotes) return { kind: 'literal', text: matchAt(/‘[^’]*’?/y, sql, at)! }
-    if (one === '“' && syntax.curlyQuotes) return { kind: 'quoted name', text: matchAt(/“[^”]*”?/y, sql, at)! }
+  function pieceAt(sql: string, position: number): SqlPiece {
+    const character = sql[position]!
+    if (character === "'" || (character === '"' && syntax.doubleQuotedTexts))
+      return { kind: 'literal', text: matchAt(textPattern, sql, position)! }
+    if (character === '"' || (character === '`' && syntax.backticks))
+      return { kind: 'quoted name', text: matchAt(name, sql, position)! }
+    if (character === '[' && syntax.brackets)
+      return { kind: 'quoted name', text: matchAt(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, position)! }
+    if (character === '‘' && syntax.curlyQuotes) return { kind: 'literal', text: matchAt(/‘[^’]*’?/y, sql, position)! }
+    if (character === '“' && syntax.curlyQuotes)
+      return { kind: 'quoted name', text: matchAt(/“[^”]*”?/y, sql, position)! }
     const comment =
-      matchAt(lineComment, sql, at) ??
-      (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, syntax.nested ?? false)) : undefined)
+      matchAt(lineComment, sql, position) ??
+      (sql.startsWith('/*', position)
+        ? sql.slice(position, commentEnd(sql, position, syntax.nested ?? false))
+        : undefined)
     if (comment !== undefined) return { kind: 'comment', text: comment }
-    const found = matchAt(variablePattern, sql, at)
-    if (found) return { kind: 'variable', text: found }
-    if (syntax.dollarQuotes && one === '$') {
-      const tag = matchAt(/\$[^$]*\$/y, sql, at)
-      const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
-      // Without a valid tag, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
-      if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
+    const variable = matchAt(variablePattern, sql, position)
+    if (variable) return { kind: 'variable', text: variable }
+    if (syntax.dollarQuotes && character === '$') {
+      const tag = matchAt(/\$[^$]*\$/y, sql, position)
+      const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, position + tag.length) : -1
+      // If the tag is invalid, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
+      if (tag !== undefined)
+        return { kind: 'literal', text: sql.slice(position, end < 0 ? sql.length : end + tag.length) }
     }
-    const other = syntax.otherQuotes ? readQuotedByDelimiter(sql, at) : undefined
+    const other = syntax.otherQuotes ? readQuotedByDelimiter(sql, position) : undefined
     if (other !== undefined) return { kind: 'literal', text: other }
-    const text = matchAt(word, sql, at)
+    const text = matchAt(word, sql, position)
     if (text !== undefined) return { kind: 'word', text }
-    return { kind: 'code', text: matchAt(spacePattern, sql, at) ?? one }
+    return { kind: 'code', text: matchAt(spacePattern, sql, position) ?? character }
   }
 
   return function* (sql) {
-    for (let at = 0; at < sql.length; ) {
-      const piece = pieceAt(sql, at)
+    for (let position = 0; position < sql.length; ) {
+      const piece = pieceAt(sql, position)
       yield piece
-      at += piece.text.length
+      position += piece.text.length
     }
   }
 }
 
-function commentEnd(sql: string, at: number, nested: boolean): number {
+function commentEnd(sql: string, position: number, nested: boolean): number {
   const marks = /\/\*|\*\//g
-  marks.lastIndex = at + 2
+  marks.lastIndex = position + 2
   for (let depth = 1; ; ) {
     const mark = marks.exec(sql)
     if (!mark) return sql.length
@@ -191,13 +196,13 @@ function commentEnd(sql: string, at: number, nested: boolean): number {
 const closingBrackets: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
 
 /** Returns the Oracle literal at a position, such as `q'[it's]'` or with another delimiter; undefined for other text. */
-function readQuotedByDelimiter(sql: string, at: number): string | undefined {
+function readQuotedByDelimiter(sql: string, position: number): string | undefined {
   const begin = /n?q'([^\s])/iy
-  begin.lastIndex = at
-  const found = begin.exec(sql)
-  if (!found) return undefined
-  const end = sql.indexOf(`${closingBrackets[found[1]!] ?? found[1]!}'`, at + found[0].length)
-  return sql.slice(at, end < 0 ? sql.length : end + 2)
+  begin.lastIndex = position
+  const opening = begin.exec(sql)
+  if (!opening) return undefined
+  const end = sql.indexOf(`${closingBrackets[opening[1]!] ?? opening[1]!}'`, position + opening[0].length)
+  return sql.slice(position, end < 0 ? sql.length : end + 2)
 }
 
 type WarehouseProvider = (typeof warehouseTypes)[keyof typeof warehouseTypes]

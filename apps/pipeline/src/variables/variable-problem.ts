@@ -19,8 +19,8 @@ export function unknownVariable(
   )
 }
 
-export function misplacedVariable(name: string, why: string): VariableProblem {
-  return new VariableProblem('VARIABLE_MISPLACED', `The variable ${formatVariable(name)} ${why}`)
+export function misplacedVariable(name: string, reason: string): VariableProblem {
+  return new VariableProblem('VARIABLE_MISPLACED', `The variable ${formatVariable(name)} ${reason}`)
 }
 
 /** Returns the variable as written in the text, shortened. */

@@ -68,11 +68,11 @@ export async function readVariables(
     .select(['uid', 'name', 'secured', 'value', 'sealed_value'])
     .where('client', '=', client)
     .execute()
-  const given = new Set(overrides.map(({ name }) => name))
+  const overridden = new Set(overrides.map(({ name }) => name))
   const wasSecured = new Set(rows.filter(({ secured }) => secured).map(({ name }) => name))
   // A secured variable of an applied configuration may still lack its value.
   const stored = rows.filter(
-    ({ name, secured, sealed_value }) => !given.has(name) && !(secured && sealed_value === null),
+    ({ name, secured, sealed_value }) => !overridden.has(name) && !(secured && sealed_value === null),
   )
   return new Variables([
     ...stored.map(

@@ -33,9 +33,13 @@ export async function makeView(
   const timeout = AbortSignal.timeout(savingLimits.whole)
   const signal = requestAborted ? AbortSignal.any([requestAborted, timeout]) : timeout
   await warehouse.catalog.ensureSchema(view.schema)
-  const found = await warehouse.views.find(view.schema, view.name)
-  const isOwn = found?.managed?.id === view.id
-  const definition = { ...view, takesOver: await isUnsaved(db, found), recreate: isOwn && hasSelectAll(view.query) }
+  const existingView = await warehouse.views.find(view.schema, view.name)
+  const isOwn = existingView?.managed?.id === view.id
+  const definition = {
+    ...view,
+    takesOver: await isUnsaved(db, existingView),
+    recreate: isOwn && hasSelectAll(view.query),
+  }
   try {
     const { reads } = await warehouse.views.define(definition, savingLimits, signal)
     return { reads, unfinished: false }
@@ -63,15 +67,18 @@ async function createEmptyView(
 }
 
 /** Whether a view in the warehouse is not in the service's database, because the service was killed before the commit there. */
-export async function isUnsaved(db: Kysely<DB>, found: { managed?: { id: string } } | undefined): Promise<boolean> {
-  const uid = found?.managed?.id
+export async function isUnsaved(
+  db: Kysely<DB>,
+  existingView: { managed?: { id: string } } | undefined,
+): Promise<boolean> {
+  const uid = existingView?.managed?.id
   if (!uid) return false
-  const known = await db
+  const savedView = await db
     .selectFrom('views')
     .select('id')
     .where((eb) => eb(eb.cast<string>('uid', 'text'), '=', uid))
     .executeTakeFirst()
-  return known === undefined
+  return savedView === undefined
 }
 
 /** Whether new columns of a table would be new columns of the query, because it has `select *`, `t.*` or `table t`. */

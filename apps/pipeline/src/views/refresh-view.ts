@@ -55,20 +55,20 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
 
 /**
  * Refreshes a materialised view, or reads a plain view to check it. First creates the view if the warehouse does not have its saved
- * version. `say` writes a line to the run's log. Throws `WarehouseProblem`.
+ * version. `writeLine` writes a line to the run's log. Throws `WarehouseProblem`.
  */
 export async function refreshView(
   db: Kysely<DB>,
   warehouse: Warehouse,
   id: number,
-  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+  { signal, writeLine }: { signal: AbortSignal; writeLine: (line: string) => void },
 ): Promise<RefreshResult> {
   const view = await readView(db, id)
-  const place = `${view.schema}.${view.name}`
+  const qualifiedName = `${view.schema}.${view.name}`
   const startedAt = new Date()
-  let made: boolean
+  let isRebuilt: boolean
   try {
-    made = await createIfOutdated(db, warehouse, view, { signal, say })
+    isRebuilt = await createIfOutdated(db, warehouse, view, { signal, writeLine })
   } catch (error) {
     const pending = findPendingReason(error)
     // An error in the query is not pending, because no later load can fix it.
@@ -80,17 +80,21 @@ export async function refreshView(
   }
   await storePendingReason(db, id, null)
   const stale = await listStaleInputs(db, id)
-  const older = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
+  const outdatedText = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
-    return { message: `${place} can be read: ${formatCount(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
+    return {
+      message: `${qualifiedName} can be read: ${formatCount(columns.length, 'column')}.${outdatedText}`,
+      rows: 0,
+      bytes: 0,
+    }
   }
-  if (!made) await warehouse.views.refresh(view.schema, view.name, signal)
+  if (!isRebuilt) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const now = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
-  return { message: `Refreshed ${place}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
+  return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${outdatedText}`, rows, bytes }
 }
 
 /** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */
@@ -98,7 +102,7 @@ async function createIfOutdated(
   db: Kysely<DB>,
   warehouse: Warehouse,
   view: StoredView,
-  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+  { signal, writeLine }: { signal: AbortSignal; writeLine: (line: string) => void },
 ): Promise<boolean> {
   const existing = await warehouse.views.find(view.schema, view.name)
   const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
@@ -109,7 +113,8 @@ async function createIfOutdated(
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
-  if (!recreate) say(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
+  if (!recreate)
+    writeLine(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
   await dropLeftover(db, warehouse, { client: view.client, schema: view.schema, table: view.name })
   const takesOver = await isUnsaved(db, existing)
@@ -132,4 +137,4 @@ async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly Ta
   })
 }
 
-const formatCount = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`
+const formatCount = (amount: number, noun: string) => `${amount.toLocaleString('en')} ${noun}${amount === 1 ? '' : 's'}`

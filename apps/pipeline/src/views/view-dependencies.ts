@@ -14,13 +14,18 @@ export async function storeViewSources(db: Kysely<DB>, view: number, reads: read
 
 /** Whether the stored relations of a view are equal to `reads`. */
 export async function hasStoredSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
-  const kept = await db
+  const sources = await db
     .selectFrom('view_sources')
     .select(['schema_name', 'relation_name'])
     .where('view_id', '=', view)
     .execute()
-  const known = new Set(kept.map(({ schema_name, relation_name }) => JSON.stringify([schema_name, relation_name])))
-  return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
+  const storedSources = new Set(
+    sources.map(({ schema_name, relation_name }) => JSON.stringify([schema_name, relation_name])),
+  )
+  return (
+    storedSources.size === reads.length &&
+    reads.every(({ schema, name }) => storedSources.has(JSON.stringify([schema, name])))
+  )
 }
 
 /** Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read the view. */

@@ -28,7 +28,7 @@ export interface ClientWarehouses extends AsyncDisposable {
   /** Throws if the PostgreSQL server of the warehouses does not respond. */
   check(): Promise<void>
   /** The configured servers of other kinds. PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
-  readonly others: readonly { name: string; check(): Promise<void> }[]
+  readonly checks: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -67,8 +67,8 @@ const idleTimeoutMs = 600_000
 /** Error codes that can be repaired by provisioning the warehouse again. */
 const repairableCodes = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
-export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouses {
-  const { db, adminUrl, logger } = parts
+export function clientWarehouses(options: ClientWarehouseOptions): ClientWarehouses {
+  const { db, adminUrl, logger } = options
   const openWarehouses = new Map<string, { warehouse: Warehouse; usedAt: number }>()
   const opening = new Map<string, Promise<Warehouse>>()
   const server = connect(adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
@@ -81,20 +81,20 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
     const now = Date.now()
     for (const [other, { usedAt, warehouse }] of openWarehouses)
       if (now - usedAt > idleTimeoutMs && warehouse.upkeep.countConnections() === 0) openWarehouses.delete(other)
-    const one = openWarehouses.get(row.client)
-    if (one) {
-      one.usedAt = now
-      return one.warehouse
+    const openWarehouse = openWarehouses.get(row.client)
+    if (openWarehouse) {
+      openWarehouse.usedAt = now
+      return openWarehouse.warehouse
     }
-    const { loads = 0, niceness = 0, keepDays = 0, databaseBytes } = parts
-    const access = { ...warehouseAccess(adminUrl, unsealCredentials(parts, row)), niceness }
+    const { loads = 0, niceness = 0, keepDays = 0, databaseBytes } = options
+    const access = { ...warehouseAccess(adminUrl, unsealCredentials(options, row)), niceness }
     const warehouse = openPostgresWarehouse(access, { loads, keepDays, databaseBytes })
     openWarehouses.set(row.client, { warehouse, usedAt: now })
     return warehouse
   }
 
   async function openOrProvision(client: string): Promise<Warehouse> {
-    const row = (await findWarehouseRow(db, client)) ?? (await insertRow(parts, client))
+    const row = (await findWarehouseRow(db, client)) ?? (await insertRow(options, client))
     const warehouse = getWarehouse(row)
     if (row.provisioned_at) {
       const problem = await warehouse.upkeep.check().catch((error: unknown) => error)
@@ -102,7 +102,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
       if (!(problem instanceof WarehouseProblem && repairableCodes.has(problem.code))) throw problem
       logger.warn({ client, reason: problem.message }, 'provisioning a warehouse again')
     }
-    const { database } = await provisionWarehouse(adminUrl, unsealCredentials(parts, row))
+    const { database } = await provisionWarehouse(adminUrl, unsealCredentials(options, row))
     await db.updateTable('warehouses').set({ provisioned_at: sql`now()` }).where('client', '=', client).execute()
     logger.info({ client, warehouse: database }, 'provisioned a warehouse')
     return warehouse
@@ -110,7 +110,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
 
   return {
     kinds: [warehouseTypes.postgres],
-    others: [],
+    checks: [],
     open(client) {
       const one =
         opening.get(client) ??
@@ -124,7 +124,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
       const row = await findWarehouseRow(db, client)
       return row?.provisioned_at ? getWarehouse(row) : undefined
     },
-    ensureKey: async (client) => ((await findWarehouseRow(db, client)) ?? (await insertRow(parts, client))).key,
+    ensureKey: async (client) => ((await findWarehouseRow(db, client)) ?? (await insertRow(options, client))).key,
     async erase(client) {
       const row = await findWarehouseRow(db, client)
       if (!row) return
@@ -137,7 +137,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
     async readAccess(client) {
       const row = await findWarehouseRow(db, client)
       if (!row?.provisioned_at) return undefined
-      const { host, port, database, ssl, read } = warehouseAccess(adminUrl, unsealCredentials(parts, row))
+      const { host, port, database, ssl, read } = warehouseAccess(adminUrl, unsealCredentials(options, row))
       return { host, port, database, ssl: Boolean(ssl), trustServerCertificate: trustsAnyCertificate(ssl), ...read }
     },
     async check() {
@@ -145,9 +145,9 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
     },
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(opening.values())
-      const all = [...openWarehouses.values()]
+      const opened = [...openWarehouses.values()]
       openWarehouses.clear()
-      await Promise.allSettled(all.map(({ warehouse }) => warehouse[Symbol.asyncDispose]()))
+      await Promise.allSettled(opened.map(({ warehouse }) => warehouse[Symbol.asyncDispose]()))
       await server[Symbol.asyncDispose]()
     },
   }
@@ -189,11 +189,11 @@ async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string
 
 /** Returns a client's name and passwords in its warehouses; undefined if it has no warehouse yet. */
 export async function warehouseCredentials(
-  parts: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
+  options: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
   client: string,
 ) {
-  const row = await findWarehouseRow(parts.db, client)
-  return row && unsealCredentials(parts, row)
+  const row = await findWarehouseRow(options.db, client)
+  return row && unsealCredentials(options, row)
 }
 
 function unsealCredentials(

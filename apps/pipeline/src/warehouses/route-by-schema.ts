@@ -22,71 +22,79 @@ export type OpenedWarehouses = readonly [
  * tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
  */
 export function routeBySchema(
-  opened: OpenedWarehouses,
+  openWarehouses: OpenedWarehouses,
   kindsOf: () => Promise<ReadonlyMap<string, WarehouseKind>>,
 ): Warehouse {
-  const all = opened.map(([, warehouse]) => warehouse)
-  const [[, defaultWarehouse]] = opened
+  const allWarehouses = openWarehouses.map(([, warehouse]) => warehouse)
+  const [[, defaultWarehouse]] = openWarehouses
   const warehouseOfStaged = new WeakMap<StagedTable, Warehouse>()
   const warehouseOfPreview = new Map<string, Warehouse>()
 
-  const findByKind = (kind: WarehouseKind | undefined) => opened.find(([one]) => one === kind)?.[1]
+  const findByKind = (kind: WarehouseKind | undefined) => openWarehouses.find(([one]) => one === kind)?.[1]
 
   /** Returns the warehouse of a schema. A deleted schema belongs to the warehouse that still contains it. */
   async function getBySchema(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
-      const found = findByKind(kind)
-      if (!found) throw notSetUp(schema, kind)
-      return found
+      const warehouseOfKind = findByKind(kind)
+      if (!warehouseOfKind) throw notSetUp(schema, kind)
+      return warehouseOfKind
     }
-    for (const warehouse of all.slice(1)) if ((await warehouse.catalog.listSchemas()).includes(schema)) return warehouse
+    for (const warehouse of allWarehouses.slice(1))
+      if ((await warehouse.catalog.listSchemas()).includes(schema)) return warehouse
     return defaultWarehouse
   }
 
   function getByStaged(tables: readonly StagedTable[]): Warehouse {
-    const found = new Set(tables.map((table) => warehouseOfStaged.get(table)))
-    const [one] = found
-    if (found.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
+    const stagedWarehouses = new Set(tables.map((table) => warehouseOfStaged.get(table)))
+    const [one] = stagedWarehouses
+    if (stagedWarehouses.size !== 1 || !one)
+      throw new Error('Tables of several warehouses cannot be published together.')
     return one
   }
 
   async function schemasByWarehouse(schemas: readonly string[]): Promise<Map<Warehouse, string[]>> {
     const kinds = await kindsOf()
-    const found = new Map<Warehouse, string[]>()
+    const groups = new Map<Warehouse, string[]>()
     for (const schema of schemas) {
       const kind = kinds.get(schema)
       const warehouse = kind === undefined ? defaultWarehouse : findByKind(kind)
-      if (warehouse) found.set(warehouse, [...(found.get(warehouse) ?? []), schema])
+      if (warehouse) groups.set(warehouse, [...(groups.get(warehouse) ?? []), schema])
     }
-    return found
+    return groups
   }
 
   /** Returns the warehouse for a query, and the query's schemas in that warehouse. */
   async function chooseForQuery<Query extends UserQuery>(query: Query): Promise<[Warehouse, Query]> {
     const schemas = query.schemas ?? []
     const previewed = schemas.map((schema) => warehouseOfPreview.get(schema)).find((one) => one !== undefined)
-    const known = await schemasByWarehouse([...(await kindsOf()).keys()])
-    const own = (warehouse: Warehouse) =>
-      schemas.filter((one) => warehouseOfPreview.get(one) === warehouse || known.get(warehouse)?.includes(one))
-    if (previewed) return [previewed, { ...query, schemas: own(previewed) }]
-    const relations = (await Promise.all([...known].map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
+    const schemasByKnownWarehouse = await schemasByWarehouse([...(await kindsOf()).keys()])
+    const schemasIn = (warehouse: Warehouse) =>
+      schemas.filter(
+        (one) => warehouseOfPreview.get(one) === warehouse || schemasByKnownWarehouse.get(warehouse)?.includes(one),
+      )
+    if (previewed) return [previewed, { ...query, schemas: schemasIn(previewed) }]
+    const relations = (
+      await Promise.all(
+        [...schemasByKnownWarehouse].map(([{ catalog }, groupSchemas]) => catalog.listRelations(groupSchemas)),
+      )
+    ).flat()
     const { reads } = resolveNames(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
     const placeByKind = new Map(reads.map((place) => [kinds.get(place.schema), place]))
     if (placeByKind.size > 1) throw severalWarehousesProblem(placeByKind)
     const [kind] = placeByKind.keys()
     const only =
-      known.size > 0 && schemas.length > 0
-        ? [...known].find(([one]) => own(one).length === schemas.length)?.[0]
+      schemasByKnownWarehouse.size > 0 && schemas.length > 0
+        ? [...schemasByKnownWarehouse].find(([one]) => schemasIn(one).length === schemas.length)?.[0]
         : undefined
     const warehouse = findByKind(kind) ?? only ?? defaultWarehouse
-    return [warehouse, { ...query, schemas: own(warehouse) }]
+    return [warehouse, { ...query, schemas: schemasIn(warehouse) }]
   }
 
   async function sumAll(count: (warehouse: Warehouse) => Promise<number>): Promise<number> {
     let total = 0
-    for (const warehouse of all) total += await count(warehouse)
+    for (const warehouse of allWarehouses) total += await count(warehouse)
     return total
   }
 
@@ -96,9 +104,9 @@ export function routeBySchema(
    */
   async function findFirst<T>(find: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> {
     const errors: unknown[] = []
-    for (const warehouse of all) {
-      const found = await find(warehouse).catch((error: unknown) => void errors.push(error))
-      if (found !== undefined) return found
+    for (const warehouse of allWarehouses) {
+      const result = await find(warehouse).catch((error: unknown) => void errors.push(error))
+      if (result !== undefined) return result
     }
     if (errors.length > 0) throw errors.find((one) => !isWarehouseGone(one)) ?? errors[0]
     return undefined
@@ -112,8 +120,8 @@ export function routeBySchema(
         warehouseOfStaged.set(table, warehouse)
         return table
       },
-      async transform(tables, ...rest) {
-        if (tables.length > 0) await getByStaged(tables).loader.transform(tables, ...rest)
+      async transform(tables, ...args) {
+        if (tables.length > 0) await getByStaged(tables).loader.transform(tables, ...args)
       },
       async exposeStagedRows(tables, attempt) {
         const warehouse = await getBySchema(tables[0]!.schema)
@@ -129,12 +137,12 @@ export function routeBySchema(
           },
         }
       },
-      publish: (tables, ...rest) => getByStaged(tables).loader.publish(tables, ...rest),
-      plan: (tables, ...rest) => getByStaged(tables).loader.plan(tables, ...rest),
+      publish: (tables, ...args) => getByStaged(tables).loader.publish(tables, ...args),
+      plan: (tables, ...args) => getByStaged(tables).loader.plan(tables, ...args),
       describeStaged: async (tables, signal) => getByStaged(tables).loader.describeStaged(tables, signal),
-      async adoptStaged(schema, ...rest) {
+      async adoptStaged(schema, ...args) {
         const warehouse = await getBySchema(schema)
-        const tables = await warehouse.loader.adoptStaged(schema, ...rest)
+        const tables = await warehouse.loader.adoptStaged(schema, ...args)
         for (const table of tables ?? []) warehouseOfStaged.set(table, warehouse)
         return tables
       },
@@ -144,35 +152,40 @@ export function routeBySchema(
       findFeed: async (schema, table) => (await getBySchema(schema)).loader.findFeed(schema, table),
       typeRules: async (schema) => (await getBySchema(schema)).loader.typeRules(schema),
       findPrevious: async (schema, table) => (await getBySchema(schema)).loader.findPrevious(schema, table),
-      restore: async (target, ...rest) => (await getBySchema(target.schema)).loader.restore(target, ...rest),
+      restore: async (target, ...args) => (await getBySchema(target.schema)).loader.restore(target, ...args),
     },
     catalog: {
-      listSchemas: async () => (await Promise.all(all.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
+      listSchemas: async () =>
+        (await Promise.all(allWarehouses.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
       ensureSchema: async (schema) => (await getBySchema(schema)).catalog.ensureSchema(schema),
       dropSchema: async (schema) => (await getBySchema(schema)).catalog.dropSchema(schema),
       async listRelations(schemas) {
-        const known = [...(await schemasByWarehouse(schemas))]
-        const places = (await Promise.all(known.map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
+        const warehouseSchemas = [...(await schemasByWarehouse(schemas))]
+        const places = (
+          await Promise.all(warehouseSchemas.map(([{ catalog }, groupSchemas]) => catalog.listRelations(groupSchemas)))
+        ).flat()
         return places.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))
       },
       findTable: async (schema, table) => (await getBySchema(schema)).catalog.findTable(schema, table),
       async findTables(places) {
-        const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
-        const found = await Promise.all(
-          known.map(([{ catalog }, some]) => catalog.findTables(places.filter(({ schema }) => some.includes(schema)))),
+        const warehouseSchemas = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
+        const tableLists = await Promise.all(
+          warehouseSchemas.map(([{ catalog }, groupSchemas]) =>
+            catalog.findTables(places.filter(({ schema }) => groupSchemas.includes(schema))),
+          ),
         )
-        const tables = new Map(found.flat().map((table): [string, WarehouseTable] => [placeKey(table), table]))
+        const tables = new Map(tableLists.flat().map((table): [string, WarehouseTable] => [placeKey(table), table]))
         return places.flatMap((place) => tables.get(placeKey(place)) ?? [])
       },
       async findColumnNames(places, prefix, limit) {
-        const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
-        const found = await Promise.all(
-          known.map(([{ catalog }, some]) => {
-            const own = places.filter(({ schema }) => some.includes(schema))
-            return catalog.findColumnNames(own, prefix, limit)
+        const warehouseSchemas = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
+        const matchLists = await Promise.all(
+          warehouseSchemas.map(([{ catalog }, groupSchemas]) => {
+            const ownPlaces = places.filter(({ schema }) => groupSchemas.includes(schema))
+            return catalog.findColumnNames(ownPlaces, prefix, limit)
           }),
         )
-        return combineMatches(found.flat(), limit)
+        return combineMatches(matchLists.flat(), limit)
       },
       findStagingTable: async (schema, table, options) =>
         (await getBySchema(schema)).catalog.findStagingTable(schema, table, options),
@@ -180,12 +193,12 @@ export function routeBySchema(
     },
     queries: {
       async query(query, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
-        return warehouse.queries.query(own, signal)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
+        return warehouse.queries.query(ownQuery, signal)
       },
       async *queryPages(query, pageRows, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
-        yield* warehouse.queries.queryPages(own, pageRows, signal)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
+        yield* warehouse.queries.queryPages(ownQuery, pageRows, signal)
       },
       async exportRows(source, format, signal) {
         if ('table' in source)
@@ -193,30 +206,30 @@ export function routeBySchema(
         const [warehouse, query] = await chooseForQuery(source.query)
         return warehouse.queries.exportRows({ query }, format, signal)
       },
-      readTable: async (schema, ...rest) => (await getBySchema(schema)).queries.readTable(schema, ...rest),
+      readTable: async (schema, ...args) => (await getBySchema(schema)).queries.readTable(schema, ...args),
       async findAmbiguousTable(query, preferred, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
         const first = (query.schemas ?? []).slice(0, preferred)
-        const ownPreferred = (own.schemas ?? []).filter((schema) => first.includes(schema)).length
-        return warehouse.queries.findAmbiguousTable(own, ownPreferred, signal)
+        const ownPreferred = (ownQuery.schemas ?? []).filter((schema) => first.includes(schema)).length
+        return warehouse.queries.findAmbiguousTable(ownQuery, ownPreferred, signal)
       },
       async explain(query, signal) {
-        const [warehouse, own] = await chooseForQuery(query)
-        return warehouse.queries.explain(own, signal)
+        const [warehouse, ownQuery] = await chooseForQuery(query)
+        return warehouse.queries.explain(ownQuery, signal)
       },
     },
     views: {
-      async define(view, ...rest) {
+      async define(view, ...args) {
         // Throws if the view reads several warehouses; the message names them.
         await chooseForQuery({ text: view.query, schemas: [view.schema] })
-        return (await getBySchema(view.schema)).views.define(view, ...rest)
+        return (await getBySchema(view.schema)).views.define(view, ...args)
       },
       drop: async (schema, name) => (await getBySchema(schema)).views.drop(schema, name),
       refresh: async (schema, name, signal) => (await getBySchema(schema)).views.refresh(schema, name, signal),
       find: async (schema, name) => (await getBySchema(schema)).views.find(schema, name),
       listReads: async (schema, name) => (await getBySchema(schema)).views.listReads(schema, name),
       async isManaged(id) {
-        for (const { views } of all) if (await views.isManaged(id)) return true
+        for (const { views } of allWarehouses) if (await views.isManaged(id)) return true
         return false
       },
       listUnmanagedReaders: async (schema, name) =>
@@ -224,15 +237,15 @@ export function routeBySchema(
     },
     upkeep: {
       async check() {
-        for (const { upkeep } of all) await upkeep.check()
+        for (const { upkeep } of allWarehouses) await upkeep.check()
       },
-      countConnections: () => all.reduce((total, { upkeep }) => total + upkeep.countConnections(), 0),
+      countConnections: () => allWarehouses.reduce((total, { upkeep }) => total + upkeep.countConnections(), 0),
       sweepStaging: (alive) => sumAll(({ upkeep }) => upkeep.sweepStaging(alive)),
       pruneLedger: (keepDays) => sumAll(({ upkeep }) => upkeep.pruneLedger(keepDays)),
       dropExpiredTables: () => sumAll(({ upkeep }) => upkeep.dropExpiredTables()),
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(all.map((warehouse) => warehouse[Symbol.asyncDispose]()))
+      await Promise.all(allWarehouses.map((warehouse) => warehouse[Symbol.asyncDispose]()))
     },
   }
 }

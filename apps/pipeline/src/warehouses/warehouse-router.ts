@@ -14,7 +14,7 @@ interface RouterOptions {
   keyRing: KeyRing
   redaction: Redaction
   /** The drivers of all warehouses other than PostgreSQL. */
-  others: readonly WarehouseDriver[]
+  otherDrivers: readonly WarehouseDriver[]
 }
 
 /**
@@ -23,7 +23,7 @@ interface RouterOptions {
  */
 export function routeWarehouses(
   postgres: ClientWarehouses,
-  { db, keyRing, redaction, others }: RouterOptions,
+  { db, keyRing, redaction, otherDrivers }: RouterOptions,
 ): ClientWarehouses {
   const openings = new Map<string, Promise<Warehouse | undefined>>()
 
@@ -44,8 +44,8 @@ export function routeWarehouses(
 
   /** Lists the drivers of the servers that have a schema of the client, or all while the client has relations that wait to be dropped. */
   async function listDrivers(client: string, kinds: ReadonlySet<WarehouseKind>): Promise<WarehouseDriver[]> {
-    const pending = others.length > 0 && (await hasPendingDrops(client))
-    return others.filter(({ kind }) => pending || kinds.has(kind))
+    const pending = otherDrivers.length > 0 && (await hasPendingDrops(client))
+    return otherDrivers.filter(({ kind }) => pending || kinds.has(kind))
   }
 
   async function openWith(client: string, { open }: WarehouseDriver): Promise<Warehouse | undefined> {
@@ -70,18 +70,18 @@ export function routeWarehouses(
     const kinds = new Set((await readSchemaKinds(client)).values())
     const drivers = await listDrivers(client, kinds)
     if (drivers.length === 0 && [...kinds].every((kind) => kind === warehouseTypes.postgres)) return defaultWarehouse
-    const found = await Promise.all(
+    const connected = await Promise.all(
       drivers.map(async (driver): Promise<(readonly [WarehouseKind, Warehouse])[]> => {
         const warehouse = await openOnce(client, driver)
         return warehouse ? [[driver.kind, warehouse]] : []
       }),
     )
-    const all: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...found.flat()]
-    return routeBySchema(all, () => readSchemaKinds(client))
+    const openWarehouses: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...connected.flat()]
+    return routeBySchema(openWarehouses, () => readSchemaKinds(client))
   }
 
   return {
-    kinds: [...postgres.kinds, ...others.map(({ kind }) => kind)],
+    kinds: [...postgres.kinds, ...otherDrivers.map(({ kind }) => kind)],
     open: async (client) => route(client, await postgres.open(client)),
     async find(client) {
       const warehouse = await postgres.find(client)
@@ -99,7 +99,7 @@ export function routeWarehouses(
     ensureKey: (client) => postgres.ensureKey(client),
     readAccess: (client) => postgres.readAccess(client),
     check: () => postgres.check(),
-    others: [...postgres.others, ...others.map(({ part }) => part)],
+    checks: [...postgres.checks, ...otherDrivers.map(({ part }) => part)],
     async [Symbol.asyncDispose]() {
       openings.clear()
       await postgres[Symbol.asyncDispose]()

@@ -79,14 +79,14 @@ export async function executeRun(
   await failpoint('claimed')
 
   await using log = await openRunLog(db, claim, redaction)
-  const ended = new AbortController()
-  const signal = AbortSignal.any([ended.signal, stopping])
-  const onDeliveryLost = () => ended.abort(new LeaseLost('The queue ended the delivery of the run to this worker.'))
+  const runEnded = new AbortController()
+  const signal = AbortSignal.any([runEnded.signal, stopping])
+  const onDeliveryLost = () => runEnded.abort(new LeaseLost('The queue ended the delivery of the run to this worker.'))
   delivery.signal.addEventListener('abort', onDeliveryLost, { once: true })
-  const timeout = setTimeout(() => ended.abort(runTooLong()), attemptTimeoutMs)
+  const timeout = setTimeout(() => runEnded.abort(runTooLong()), attemptTimeoutMs)
 
   let totals: Totals | undefined
-  using heartbeat = startHeartbeat(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
+  using heartbeat = startHeartbeat(db, claim, { totals: () => totals, lost: (reason) => runEnded.abort(reason) })
   const context = { services, delivery, claim, log, heartbeat }
   const backgroundWork: Promise<void>[] = []
   try {

@@ -7,7 +7,7 @@ interface ProbeOptions {
   port: number
   host: string
   registry: Registry
-  parts: readonly HealthCheck[]
+  checks: readonly HealthCheck[]
   isStopping(): boolean
 }
 
@@ -23,14 +23,14 @@ export async function listenForProbes({
   port,
   host,
   registry,
-  parts,
+  checks,
   isStopping,
 }: ProbeOptions): Promise<ListeningServer> {
   const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => jsonProbeResponse(healthyStatus),
     async '/health/ready'() {
-      const { body, ...how } = await checkReadiness(parts, isStopping)
-      return { ...how, ...jsonProbeResponse(body) }
+      const { body, ...readiness } = await checkReadiness(checks, isStopping)
+      return { ...readiness, ...jsonProbeResponse(body) }
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
@@ -38,12 +38,12 @@ export async function listenForProbes({
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')
-      const answer = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
-      if (!answer) {
+      const route = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
+      if (!route) {
         sendProbeResponse(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
         return
       }
-      answer().then(
+      route().then(
         (result) => sendProbeResponse(response, result),
         () =>
           sendProbeResponse(response, {

@@ -21,10 +21,10 @@ export type Hints = ReadonlyMap<string, ReaderAdvice>
 
 /** Returns the first three hints, and each piece of advice once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
-  const shown = [...hints].slice(0, 3)
-  const more = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
-  const advices = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
-  return [...shown.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + more
+  const shownHints = [...hints].slice(0, 3)
+  const moreText = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
+  const advices = new Set(shownHints.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
+  return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + moreText
 }
 
 /** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
@@ -59,27 +59,29 @@ export function describeLoad(
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => describeChange(table, change))
   const unnamed = changed.length - 3
-  const more = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
-  const named = changed
+  const moreText = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
+  const changeTexts = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${named}${more}`, advice, { isDataset })
+  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${changeTexts}${moreText}`, advice, {
+    isDataset,
+  })
   if (rejected === 0) return loaded
   return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
-  const named = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
+  const tableTexts = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
   })
-  const more = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
+  const moreText = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
-  const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
+  const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${moreText}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
   const rejectedSentence = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
@@ -99,36 +101,36 @@ const maxNamed = 5
 
 /** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
-  const named = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
-  const more = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
-  return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
+  const tableTexts = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const moreText = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
+  return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
 
 export function describeChange(
   { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
   { kind, column, from, to, rows }: TableChange,
 ): string {
-  const place = `${schema}.${table}`
+  const qualifiedName = `${schema}.${table}`
   switch (kind) {
     case 'COLUMN_ADDED':
-      return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
+      return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${qualifiedName}.`
     case 'COLUMN_VANISHED':
-      return `Column "${column}" of ${place} is not in the source any more. The column stays, and is empty in this and later loads.`
+      return `Column "${column}" of ${qualifiedName} is not in the source any more. The column stays, and is empty in this and later loads.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of ${place} had values in the last load. Now it is empty in all ${formatRows(rows ?? 0)}: check the source.`
+      return `Column "${column}" of ${qualifiedName} had values in the last load. Now it is empty in all ${formatRows(rows ?? 0)}: check the source.`
     case 'COLUMN_DROPPED':
-      return `Column "${column}" of ${place} was dropped, because neither the source nor the transformation has it.`
+      return `Column "${column}" of ${qualifiedName} was dropped, because neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':
-      return `Column "${column}" of ${place} is ${to} now; it was ${from}.`
+      return `Column "${column}" of ${qualifiedName} is ${to} now; it was ${from}.`
     case 'SHAPE_REPLACED':
-      return `The settings of the source changed, so ${place} has the columns and types of this load.`
+      return `The settings of the source changed, so ${qualifiedName} has the columns and types of this load.`
     case 'ROWS_FELL':
-      return `The source has ${formatRows(Number(to))} for ${place}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
+      return `The source has ${formatRows(Number(to))} for ${qualifiedName}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
     case 'VIEWS_RECREATED':
-      return `Views over the changed columns of ${place} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
+      return `Views over the changed columns of ${qualifiedName} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
     case 'PART_NOT_READ':
       return to ?? ''
     case 'TYPE_WIDENED':
-      return `Column "${column}" of ${place} changed from ${from} to ${to}.`
+      return `Column "${column}" of ${qualifiedName} changed from ${from} to ${to}.`
   }
 }

@@ -48,16 +48,16 @@ import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handl
  * Executes a load, a dry run or a restore. If an earlier attempt has published the run, the result comes from the warehouse's ledger.
  * Throws the errors of `loadFeeds`.
  */
-async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   try {
-    return await loadActions[attempt.claim.action](parts, attempt)
+    return await loadActions[attempt.claim.action](context, attempt)
   } catch (error) {
     if (!(error instanceof VariableProblem)) throw error
-    const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
+    const pipeline = await readPipeline(context.db, attempt.claim.subject.id)
     if (!usesVariableAtForbiddenPlace(pipeline)) throw error
     // The run ends with a warning instead of a failure, because an earlier version accepted the pipeline.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
-    const tables = await publishedTables(await parts.warehouses.open(attempt.claim.client), [], pipeline)
+    const tables = await publishedTables(await context.warehouses.open(attempt.claim.client), [], pipeline)
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
@@ -74,27 +74,27 @@ function usesVariableAtForbiddenPlace({ type, settings, sqlStatements, provider 
   }
 }
 
-async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
-  const pipeline = await readPipeline(parts.db, claim.subject.id)
+  const pipeline = await readPipeline(context.db, claim.subject.id)
   log.write(
     'INFO',
     'LOW',
     `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
-  const warehouse = await parts.warehouses.open(claim.client)
+  const warehouse = await context.warehouses.open(claim.client)
 
   // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
-  const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
+  const staged = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, { isDataset: isDatasetRun(claim) })
   }
   const { tables, rejected, fed, merged, hints, whole } = staged
-    ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
-    : await loadFromSource(parts, attempt, pipeline, warehouse)
-  await clearCursorReset(parts.db, pipeline)
+    ? await publishStaged(context, attempt, pipeline, warehouse, staged)
+    : await loadFromSource(context, attempt, pipeline, warehouse)
+  await clearCursorReset(context.db, pipeline)
   for (const table of tables) logChanges(log, table)
   return createLoadSuccess(warehouse, tables, rejected, {
     sourceRows: fed,
@@ -107,19 +107,19 @@ async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSucc
 }
 
 async function loadFromSource(
-  parts: RunContext,
+  context: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<LoadResult> {
   const { claim } = attempt
   if (claim.attempt > 1) {
-    await deleteStagedLoads(parts.db, claim)
-    await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
+    await deleteStagedLoads(context.db, claim)
+    await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
   }
-  await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.catalog.ensureSchema(pipeline.schema)
-  return stageAndPublish(parts, attempt, pipeline, warehouse)
+  return stageAndPublish(context, attempt, pipeline, warehouse)
 }
 
 function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
@@ -132,24 +132,24 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
 const loadActions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
 /** Executes all steps of a load except the publication. Returns what a load would publish. */
-async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
-  const pipeline = await readPipeline(parts.db, claim.subject.id)
+  const pipeline = await readPipeline(context.db, claim.subject.id)
   assertUndo(pipeline.provider as WarehouseKind)
   log.write(
     'INFO',
     'LOW',
     `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
-  const warehouse = await parts.warehouses.open(claim.client)
-  if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
-  await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
+  const warehouse = await context.warehouses.open(claim.client)
+  if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
+  await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan
-    await keepPlan(parts.db, claim, plan)
+    await keepPlan(context.db, claim, plan)
   }
-  const { rejected, merged } = await stageAndPublish(parts, attempt, pipeline, warehouse, planned)
+  const { rejected, merged } = await stageAndPublish(context, attempt, pipeline, warehouse, planned)
   for (const table of tables) logChanges(log, table)
   return {
     state: hasWarning(
@@ -182,14 +182,14 @@ interface LoadResult extends RunCounts {
 }
 
 async function publishStaged(
-  parts: RunContext,
+  context: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   { feeds, counts }: StagedRun,
 ): Promise<LoadResult> {
-  const publication = await preparePublication(parts, attempt, pipeline, warehouse)
-  const mayPublishLater = (error: unknown) => isRetryPossible(parts.db, attempt, error)
+  const publication = await preparePublication(context, attempt, pipeline, warehouse)
+  const mayPublishLater = (error: unknown) => isRetryPossible(context.db, attempt, error)
   const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
     throw withHints(error, new Map(counts.hints))
   })
@@ -203,19 +203,19 @@ async function publishStaged(
 function withHints(error: unknown, hints: Hints): unknown {
   if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
   const { code, sentence, advice, retryable } = error
-  const shown = [...hints.keys()].slice(0, 3).join(' ')
-  return new WarehouseProblem(code, `${sentence} ${shown}`, { cause: error, retryable, ...(advice && { advice }) })
+  const hintTexts = [...hints.keys()].slice(0, 3).join(' ')
+  return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
 async function preparePublication(
-  parts: RunContext,
+  context: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<PublicationOfFeeds> {
   const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
-  const gate = qualityGate(parts, attempt, pipeline, warehouse)
-  const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
+  const gate = qualityGate(context, attempt, pipeline, warehouse)
+  const atFailure = await readSetting(context.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
     isCurrentAttempt: sendHeartbeat,
@@ -223,18 +223,18 @@ async function preparePublication(
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
     onBackgroundWork,
-    onWait: (why) => log.write('WARN', 'MEDIUM', why),
+    onWait: (reason) => log.write('WARN', 'MEDIUM', reason),
   }
 }
 
 async function stageAndPublish(
-  parts: RunContext,
+  context: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   onPlan?: PlanOptions['onPlan'],
 ): Promise<LoadResult> {
-  const { db, sources, sourceSilence } = parts
+  const { db, sources, sourceSilence } = context
   const { claim, log, signal: stopping, reportProgress } = attempt
   const { uid: run, input } = claim
   await using rejected = await openRejectedRows(db, claim)
@@ -269,15 +269,15 @@ async function stageAndPublish(
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
-    readsEverything: (why) => void (fullReadReason = why),
+    readsEverything: (waitReason) => void (fullReadReason = waitReason),
     hint: (sentence, advice) => hints.add(sentence, advice),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
   const definition = sourceDefinitionDigest(pipeline)
   const remembered = discardOutdatedMemory(definition, last)
-  const source = await readSource(parts, claim.client, pipeline)
-  const transformation = await readTransformation(parts, claim.client, pipeline)
+  const source = await readSource(context, claim.client, pipeline)
+  const transformation = await readTransformation(context, claim.client, pipeline)
   const reading = {
     ...source,
     input,
@@ -297,7 +297,7 @@ async function stageAndPublish(
     hints: [...hints.kept],
     ...(fullReadReason !== undefined && { whole: fullReadReason }),
   })
-  const publication = await preparePublication(parts, attempt, pipeline, warehouse)
+  const publication = await preparePublication(context, attempt, pipeline, warehouse)
   let isKept = false
   const loading = loadFeeds({
     ...publication,
@@ -352,7 +352,7 @@ async function runsWithStaging(
   { claim, sendHeartbeat }: Pick<RunAttempt, 'claim' | 'sendHeartbeat'>,
 ): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, claim.client)
-  // The caller listed the tables before. If this is no longer the current attempt, a later attempt may have adopted them.
+  // The caller has listed the tables. A later attempt may have adopted them since, so they are dropped only by the current attempt.
   if (await sendHeartbeat()) runs.delete(claim.uid)
   return runs
 }

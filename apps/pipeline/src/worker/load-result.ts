@@ -24,8 +24,8 @@ export async function publishedTables(
     const further = await listFurtherTables(warehouse, schema, ownTable.table)
     const others = [...further, ...loaded.map(({ table }) => table)].filter((name) => name !== ownTable.table)
     const names = [ownTable.table, ...others.toSorted()]
-    const found = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
-    return found.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size }))
+    const tables = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
+    return tables.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size }))
   } catch {
     return loaded.map(({ table, rows, bytes }) => ({ schema, name: table, rows, size: bytes }))
   }

@@ -12,30 +12,35 @@ const pageRows = 2_000
  * Pushes the rows of a view to its target. An attempt after a crashed one sends all rows again, which is safe. Throws
  * `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
  */
-async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+async function pushDestination(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, reportProgress, sendHeartbeat } = attempt
-  const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
-  const place = `${schema}.${view}`
+  const { target, options, schema, view, pending } = await readDestination(
+    context.db,
+    context.keyRing,
+    claim.subject.id,
+  )
+  const qualifiedName = `${schema}.${view}`
   const dry = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
-  const warehouse = await parts.warehouses.open(claim.client)
-  const found = await warehouse.views.find(schema, view)
-  if (!found)
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${qualifiedName} to ${target.url}.${dry}`)
+  const warehouse = await context.warehouses.open(claim.client)
+  const builtView = await warehouse.views.find(schema, view)
+  if (!builtView)
     throw new DestinationProblem(
       'VIEW_MISSING',
-      pending ?? `The view ${place} does not exist in the warehouse. Run the view, then run this destination again.`,
+      pending ??
+        `The view ${qualifiedName} does not exist in the warehouse. Run the view, then run this destination again.`,
     )
 
-  if (!found.populated)
-    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} has no rows yet. Run the view first.`)
+  if (!builtView.populated)
+    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${qualifiedName} has no rows yet. Run the view first.`)
 
-  await using rejected = await openRejectedRows(parts.db, claim)
+  await using rejected = await openRejectedRows(context.db, claim)
   const meter = openMeter()
   reportProgress(meter)
   using _progressLog = logProgress(meter, log)
   const text = `select * from ${quoteColumnName(schema)}.${quoteColumnName(view)}`
-  const pushed = await parts.destinations.push(
-    { target, options, columns: found.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
+  const pushed = await context.destinations.push(
+    { target, options, columns: builtView.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
     {
       progress: (totals) => meter.progress(totals),
       reject: (row) => rejected.add(row),
@@ -46,13 +51,13 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   )
   // Saves the final counts, because no later heartbeat does.
   await sendHeartbeat()
-  const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
-  if (pushed.rejected > 0 && taken === 0)
-    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(place, pushed, options))
+  const acceptedRows = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
+  if (pushed.rejected > 0 && acceptedRows === 0)
+    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(qualifiedName, pushed, options))
   return {
     state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
-    message: describePush(place, pushed, options),
-    rowsWritten: options.dryRun ? 0 : taken,
+    message: describePush(qualifiedName, pushed, options),
+    rowsWritten: options.dryRun ? 0 : acceptedRows,
     bytesWritten: pushed.bytes,
     rowsRejected: pushed.rejected,
   }

@@ -30,7 +30,7 @@ export function qualityGate(
     }
     const variables = await readRunVariables(db, claim.client, keyRing)
     redaction.add(...variables.spellings)
-    const others = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
+    const otherSchemas = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
     const outcomes: CheckOutcome[] = []
     {
       await using preview = await warehouse.loader.exposeStagedRows(tables, {
@@ -41,7 +41,7 @@ export function qualityGate(
       const surroundings = {
         warehouse,
         variables,
-        schemas: [preview.schema, schema, ...others],
+        schemas: [preview.schema, schema, ...otherSchemas],
         limits: queuedLimits,
         slotTimeoutSeconds: querySlotTimeout,
         refusal: combineRefusals(refuseOldRows(preview, tables), refuseAmbiguousTables(warehouse, 2)),

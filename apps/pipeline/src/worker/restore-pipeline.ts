@@ -10,22 +10,22 @@ import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
  * Publishes the table that the last publication replaced. Throws the errors of `Loader.restore`, and NOTHING_TO_RESTORE if the
  * table is to be dropped.
  */
-export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+export async function restorePipeline(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
-  const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
+  const { schema, table, provider } = await readPipeline(context.db, claim.subject.id)
   assertUndo(provider as WarehouseKind)
-  const warehouse = await parts.warehouses.open(claim.client)
+  const warehouse = await context.warehouses.open(claim.client)
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) return presentRestore(warehouse, earlier)
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
-  if (await isTableDropPending(parts.db, { client: claim.client, schema, table }))
+  if (await isTableDropPending(context.db, { client: claim.client, schema, table }))
     throw new WarehouseProblem(
       'NOTHING_TO_RESTORE',
       `The table ${schema}.${table} still has the rows of a deleted pipeline, which cannot be restored. Run this pipeline to load its own rows.`,
     )
   const previous = await warehouse.loader.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
-  const onWait = (why: string) => log.write('WARN', 'MEDIUM', why)
+  const onWait = (reason: string) => log.write('WARN', 'MEDIUM', reason)
   const publication = await warehouse.loader.restore(target, sendHeartbeat, signal, {
     onBackgroundWork,
     onWait,

@@ -14,8 +14,8 @@ async function executeViewRefresh(
 ): Promise<RunSuccess> {
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to refresh "${claim.subject.name}".`)
   const warehouse = await warehouses.open(claim.client)
-  const say = (line: string) => log.write('WARN', 'MEDIUM', line)
-  const { message, pending, rows, bytes } = await refreshView(db, warehouse, claim.subject.id, { signal, say })
+  const writeLine = (line: string) => log.write('WARN', 'MEDIUM', line)
+  const { message, pending, rows, bytes } = await refreshView(db, warehouse, claim.subject.id, { signal, writeLine })
   return { state: pending ? 'WARNING' : 'OK', message, rowsWritten: rows, bytesWritten: bytes, rowsRejected: 0 }
 }
 

@@ -41,15 +41,15 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
   function watched<T>(items: AsyncIterable<T>, change: (item: T) => T = (item) => item): AsyncIterable<T> {
     return {
       [Symbol.asyncIterator]() {
-        const inner = items[Symbol.asyncIterator]()
+        const iterator = items[Symbol.asyncIterator]()
         return {
           async next() {
-            const next = await withTimeout(nextOf(inner))
+            const next = await withTimeout(nextOf(iterator))
             return next.done ? next : { done: false, value: change(next.value) }
           },
           async return(value) {
             stopTimer()
-            return (await inner.return?.(value)) ?? { done: true, value: undefined }
+            return (await iterator.return?.(value)) ?? { done: true, value: undefined }
           },
         }
       },
@@ -67,9 +67,9 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
   }
 }
 
-async function nextOf<T>(inner: AsyncIterator<T>): Promise<IteratorResult<T>> {
+async function nextOf<T>(iterator: AsyncIterator<T>): Promise<IteratorResult<T>> {
   await failpoint('reading')
-  return inner.next()
+  return iterator.next()
 }
 
 function sourceIdle(seconds: number): SourceProblem {

@@ -65,8 +65,8 @@ export async function readReadingState(
     .select(sql<string>`coalesce(string_agg(concat(id, ':', version), ',' order by id), '')`.as('versions'))
     .where('client', '=', client)
     .executeTakeFirstOrThrow()
-  const parts = [formatVersion, pipeline, variables.versions, mode, input, cursor, last]
-  return { cursor, last, digest: hash('sha256', JSON.stringify(parts)) }
+  const stateParts = [formatVersion, pipeline, variables.versions, mode, input, cursor, last]
+  return { cursor, last, digest: hash('sha256', JSON.stringify(stateParts)) }
 }
 
 export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
@@ -96,10 +96,10 @@ export async function adoptStagedRun(
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<StagedRun | undefined> {
-  const kept = await findStagedLoads(db, claim)
-  if (!kept) return undefined
+  const stagedLoads = await findStagedLoads(db, claim)
+  if (!stagedLoads) return undefined
   const { digest } = await readReadingState(db, claim, pipeline, warehouse)
-  if (digest !== kept.digest) {
+  if (digest !== stagedLoads.digest) {
     log.write(
       'INFO',
       'LOW',
@@ -107,13 +107,13 @@ export async function adoptStagedRun(
     )
     return undefined
   }
-  const { loads, feeds, counts } = kept.state as StoredRun
+  const { loads, feeds, counts } = stagedLoads.state as StoredRun
   const adopted = await warehouse.loader.adoptStaged(pipeline.schema, loads, claim.attempt, signal)
   if (!adopted) return undefined
   log.write(
     'INFO',
     'LOW',
-    `Attempt ${kept.attempt} staged all rows. They are published without reading the source again.`,
+    `Attempt ${stagedLoads.attempt} staged all rows. They are published without reading the source again.`,
   )
   return { feeds: { ...feeds, tables: adopted }, counts }
 }

@@ -60,12 +60,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     )
   }
 
-  await queue.work((delivery) => {
-    const done = execute(delivery)
-    running.add(done)
-    const remove = () => running.delete(done)
-    done.then(remove, remove)
-    return done
+  await queue.handleJobs((delivery) => {
+    const execution = execute(delivery)
+    running.add(execution)
+    const remove = () => running.delete(execution)
+    execution.then(remove, remove)
+    return execution
   })
 
   return {

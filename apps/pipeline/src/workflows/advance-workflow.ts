@@ -140,8 +140,8 @@ async function startJob(
           .executeTakeFirst()
   if (!runnable || runnable.disabled) {
     await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
-    const why = runnable ? 'is disabled' : 'was deleted'
-    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
+    const reason = runnable ? 'is disabled' : 'was deleted'
+    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${reason}, so it is skipped.`)
     return
   }
 
@@ -236,23 +236,23 @@ export async function advanceWaitingWorkflows(
     .where('child_run_id', '=', id)
     .orderBy('run_id')
     .execute()
-  const ended: WorkflowRun[] = []
+  const endedRuns: WorkflowRun[] = []
   for (const { run_id } of waiting) {
     const run = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
-    if (run) ended.push(run)
+    if (run) endedRuns.push(run)
   }
   if (waiting.length > 0) await failpoint('workflow-advanced')
-  return ended
+  return endedRuns
 }
 
 /**
  * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run can still end. `advanceDueWorkflows` retries the
  * workflow and logs the error. A serialization failure is rethrown, because the whole transaction must be repeated.
  */
-async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
+async function withSavepoint<T>(trx: Transaction<DB>, callback: () => Promise<T>): Promise<T | undefined> {
   await sql`savepoint workflow`.execute(trx)
   try {
-    const result = await work()
+    const result = await callback()
     await sql`release savepoint workflow`.execute(trx)
     return result
   } catch (error) {

@@ -9,7 +9,7 @@ interface Job extends RunJob {
   /** Of the object, which the machine does not know beforehand. */
   disabled: boolean
   outcome: Outcome
-  /** When its run began; undefined while there is none. */
+  /** The start of its run; undefined before that. */
   began?: number
   /** The run has ended, whether or not anybody noticed. */
   over?: boolean

@@ -53,8 +53,8 @@ function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefin
   const last = Math.max(...earlier.map((one) => one.step))
   const before = earlier.filter((one) => one.step === last)
   if (before.length === 0) return undefined
-  const ended = Math.max(...before.map(({ finishedAt }) => finishedAt?.getTime() ?? 0))
-  return new Date(ended + before[0]!.delayAfter * 1000)
+  const endedAt = Math.max(...before.map(({ finishedAt }) => finishedAt?.getTime() ?? 0))
+  return new Date(endedAt + before[0]!.delayAfter * 1000)
 }
 
 /** Returns the final state. A workflow's run in which no job ran ends with a warning. */

@@ -25,7 +25,7 @@ const newBody = (type: Sampled, changes: object = {}) =>
   pipelineBody(schema, { type, ...withSecrets(samples[type], 'a value'), ...changes })
 const save = (...dataPipelines: object[]) => owner.post('/data-pipelines/bulk').send({ dataPipelines })
 const pointers = (body: any): string[] => body.errors.map(({ pointer }: { pointer: string }) => pointer)
-/** Of all connections of this process, from now on until it is asked. */
+/** Counts the statements of all connections of this process until it is called. */
 function countStatements(): () => number {
   const asked = jest.spyOn(pg.Client.prototype, 'query')
   return () => {

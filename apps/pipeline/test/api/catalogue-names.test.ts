@@ -85,7 +85,7 @@ describe('the names of the catalogue', () => {
   })
 
   it('are only those that the caller may see', async () => {
-    // Nobody has loaded the tables of `Heads of 2026` by a pipeline.
+    // No pipeline has loaded the tables of `Heads of 2026`.
     expect(spell(await find('He', '', owner))).toEqual(['SCHEMA health', 'SCHEMA help'])
     expect(spell(await find('re', '', owner))).toEqual([`COLUMN health.${place.table}.region`])
     const there = (await service.identity.client()).id

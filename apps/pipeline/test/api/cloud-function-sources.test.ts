@@ -43,7 +43,7 @@ describe('a function of AWS Lambda', () => {
 
   it('is listed by a look-up before the pipeline is saved', async () => {
     const look = (body: object) => owner.post('/lookups/FUNCTION/functions').send(body)
-    // Which one is what is asked for, so none is named.
+    // The look-up lists the functions, so the body names none.
     const { functionName: _, ...region } = place()
     const { body: found } = await look({ functionSource: { ...region, ...key }, query: 'peop' }).expect(200)
     expect(found).toEqual([{ id: `${account}people`, code: 'people', name: 'people' }])

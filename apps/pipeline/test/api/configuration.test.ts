@@ -251,7 +251,7 @@ describe('secrets', () => {
     expect(service.log()).not.toMatch(/first secret|second secret/)
   })
 
-  it('that an export names and nobody has given are reported until somebody gives them', async () => {
+  it('that an export names without a value are reported until they are set', async () => {
     await renew()
     const redacted = {
       ...health,

@@ -11,7 +11,7 @@ import {
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { datasetForm } from './good-public-datasets.ts'
 
-/** A body as the docs show it, and what is asked with it. */
+/** A body from the docs, and the request that sends it. */
 interface Example {
   page: string
   method: string
@@ -35,7 +35,7 @@ const typeOf = ({ text }: Example): string => /"type": "(\w+)"/.exec(text)?.[1] 
 const pipelines = examples.filter(({ path }) => path === '/data-pipelines')
 const lookups = examples.filter(({ path }) => path.startsWith('/lookups/'))
 
-/** With what the docs leave to whoever reads them: objects, all with one id, and secrets. */
+/** Replaces the placeholders of the docs by an object's id and by secrets. */
 function bodyOf({ text }: Example, id: string = randomUUID()): any {
   return JSON.parse(text.replaceAll(/"(id|uid)": "…"/g, `"$1": "${id}"`).replaceAll('"…"', '"a-secret"'))
 }
@@ -90,7 +90,7 @@ it.each(named(lookups))(
   '%s passes validation and fails only when it connects to the source',
   async (_name, example) => {
     const body = bodyOf(example)
-    // Nobody is there: who is meant in the docs is not to be asked by a test.
+    // Nothing listens at this address: a test must not call the servers that the docs name.
     const answer = await owner.post(example.path).send({ ...body, ...unreachable(body) })
     expect([answer.status, answer.body.detail]).toEqual([422, expect.stringMatching(/127\.0\.0\.1|cannot read from/)])
   },

@@ -61,7 +61,7 @@ const resolves = (document: Json, reference: string): boolean =>
     .split('/')
     .reduce((part, name) => part?.[name], document) !== undefined
 
-/** ajv knows the variants without being told. */
+/** ajv does not need the discriminator to find the variant. */
 const withoutMappings = (schemas: Record<string, Json>): Record<string, Json> =>
   JSON.parse(JSON.stringify(schemas, (key, value) => (key === 'mapping' ? undefined : value)))
 

@@ -110,7 +110,7 @@ describe('open data', () => {
 
   it('is read once for concurrent requests, and again for a later request', async () => {
     const asked: string[] = []
-    const kept = responseCache<string>({ lifetime: 0, most: 3 })
+    const kept = responseCache<string>({ lifetimeMs: 0, maxEntries: 3 })
     const fetch = async () => `${asked.push('')}`
     expect(await Promise.all([kept('a', fetch), kept('a', fetch), kept('b', fetch)])).toEqual(['1', '1', '2'])
     expect(await kept('a', fetch)).toBe('3')
@@ -124,7 +124,7 @@ describe('open data', () => {
   it('is cached for the lifetime at most, in a limited number of entries, and not after an error', async () => {
     let now = 0
     let asked = 0
-    const kept = responseCache<number>({ lifetime: 30_000, most: 2 }, () => now)
+    const kept = responseCache<number>({ lifetimeMs: 30_000, maxEntries: 2 }, () => now)
     const fetch = async () => (asked += 1)
     expect([await kept('a', fetch), await kept('a', fetch), await kept('b', fetch)]).toEqual([1, 1, 2])
     expect([await kept('c', fetch), await kept('a', fetch)]).toEqual([3, 4])

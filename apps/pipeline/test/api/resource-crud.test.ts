@@ -277,7 +277,7 @@ describe('data pipelines', () => {
       expect(body.errors).toEqual([
         {
           pointer: '/dataWarehouseTarget/schema/id',
-          detail: `No schema that you may write to has the id ${id}.`,
+          detail: `No schema that you may write to has the id ${id}. Choose another schema.`,
         },
       ])
     }

@@ -61,7 +61,7 @@ const stored = async (uid: string) =>
     .where('uid', '=', uid)
     .executeTakeFirstOrThrow()
 
-/** Of the run that is asked for now. */
+/** Starts a run and returns its result. */
 async function ran(uid: string): Promise<{ status: string; errorCode?: string; message?: string }> {
   const before = (await owner.get(`/data-pipelines/${uid}/runs`).expect(200)).body.length
   await owner.post(`/data-pipelines/${uid}/run`).send({}).expect(202)

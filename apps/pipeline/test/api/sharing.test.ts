@@ -107,7 +107,7 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
     const fine = { id: friend.id, access: 'READ' }
     for (const id of [stranger.id, randomUUID()]) {
       const access = grants({ userAccess: [fine, { id, access: 'READ' }] })
-      const detail = `Your organisation has no user with the id ${id}.`
+      const detail = `Your organisation has no user with the id ${id}. Correct the id.`
       const { body } = await owner.put(`${one}/access`).send(access).expect(422)
       expect(body).toMatchObject({ code: 'refused', errors: [{ pointer: '/userAccess/1/id', detail }] })
       // Inside a body, the pointer leads through the field that the access stands in.

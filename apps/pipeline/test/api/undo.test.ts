@@ -112,7 +112,7 @@ describe('a dry run', () => {
     expect(mismatch).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
     expect(mismatch).not.toHaveProperty('plannedTables')
     expect((await statusOf(path)).lastRunStatus).toBe('OK')
-    // What was remembered is what the load brought, so this is no mismatch.
+    // The remembered columns are those of the load, so the file matches them.
     expect(await load(path, 'id,n\n5,5\n')).toMatchObject({ status: 'OK', action: 'RUN' })
     expect(await hidden()).toEqual([])
   })
@@ -166,7 +166,7 @@ describe('a request for a run', () => {
   const queued = async (path: string, body: object) => (await owner.post(`${path}/run`).send(body)).body
 
   it('cancels a running dry run; a dry run is refused while a run is running', async () => {
-    // Nobody takes them: this client's runs wait for one that is held.
+    // No worker claims them: this client's runs wait for a run that the test holds.
     const path = await made()
     await upload(path, 'a\n1\n')
     const held = await service.stack.db

@@ -22,14 +22,14 @@ import {
 const taken: readonly Failpoint[] = isLongRun
   ? ['in-copy', 'before-swap', 'in-publication', 'published']
   : ['in-publication']
-/** The last one's run is cancelled meanwhile, and the pipeline loads something else. */
+/** The last run is cancelled while the worker is suspended, and its pipeline loads another file. */
 const points: readonly Failpoint[] = [...taken, 'before-swap']
 
 type Run = { id: number; uid: string }
 interface Stopped {
   scene: Loaded
   run: Run
-  /** The run that was asked for while the worker was stopped. */
+  /** The run that was requested while the worker was suspended. */
   later?: Run
   /** What was there when another worker had finished the run, and when the first had gone on. */
   asleep: Awaited<ReturnType<typeof seen>>

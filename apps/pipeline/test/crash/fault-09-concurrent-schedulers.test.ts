@@ -25,7 +25,7 @@ describe('concurrent schedulers', () => {
 
   it('skip a tick while a manual run is under way, and note it in the log of that run', async () => {
     const [thing] = await midnightly(stack, 1)
-    // Under way, in the hands of a worker that nobody sees.
+    // The run is in progress, claimed by a worker that does not exist.
     const run = await stack.run({ ...thing!, schema: '', table: '' })
     await sql`delete from pgboss.job where data ->> 'run' = ${run.uid}`.execute(stack.db)
     await comeDue(stack, [thing!])

@@ -122,7 +122,7 @@ describe('view whose worker is killed after the commit in the warehouse', () => 
     const table = `${scene.pipeline.schema}.${scene.pipeline.table}`
     await scene.client.query(`insert into ${table} select run, 2, name from ${table} limit 1`)
     const run = await killedAt('view-filled', view)
-    // The rows are there, and nobody says yet since when.
+    // The view has its rows, but the time of the refresh is not stored yet.
     expect([await tens(view), await kept(view)]).toEqual([[0, 10, 20], before])
     await rescued([run])
     expect(await stack.state(run)).toMatchObject({ state: 'OK', attempt: 2 })

@@ -29,7 +29,7 @@ export interface Request {
 }
 
 interface Behaviour {
-  /** `2.41.3` unless told otherwise. */
+  /** Default: `2.41.3`. */
   version?: string
   authorities?: string[]
   /** Asked before every request is answered as DHIS2 would. */

@@ -19,7 +19,7 @@ interface Options extends Partial<PushRequest> {
   signal?: AbortSignal
 }
 
-/** Pushes rows to a stand-in, as a worker would; answers what came of it, and what was told on the way. */
+/** Pushes rows to a stand-in as a worker does. Returns the result and the log lines. */
 export async function pushed(
   standIn: Pick<Dhis2StandIn, 'url'>,
   { rows, importTime = 5_000, signal, ...push }: Options,

@@ -8,7 +8,7 @@ export function standInForEach() {
   return { start: async (...given: Parameters<typeof startDhis2>) => (standIn = await startDhis2(...given)) }
 }
 
-/** Says this to the first import, and to whatever else it is asked what DHIS2 would. */
+/** Answers the first import with this response, and all other requests as DHIS2 does. */
 export const firstAnswer = (answer: Instead) => ({
   instead: ({ path }: { path: string }, count: number) =>
     path === '/dhis/api/dataValueSets' && count === 1 ? answer : undefined,

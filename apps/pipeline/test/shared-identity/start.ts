@@ -18,7 +18,7 @@ export interface Running {
 
 /**
  * Before the first test file: starts the real identity service for all of them, because starting it takes longer than most
- * of them do. Nobody waits here: whoever needs it waits until it is ready.
+ * of them do. This function does not wait for the service; the tests that need it do.
  */
 // oxlint-disable-next-line import/no-default-export -- as jest wants it
 export default async function start(): Promise<void> {

@@ -99,7 +99,7 @@ function posting(changes: { url?: string; mail?: SendMail | undefined } = {}) {
     publicUrl,
     sendMail: 'mail' in changes ? changes.mail : mail,
     webhook: url ? createWebhook({ url, secret, allowed: outgoingAllowed().parse('127.0.0.1'), publicUrl }) : undefined,
-    every: 50,
+    intervalMs: 50,
   })
   return { [Symbol.asyncDispose]: () => poster.stop() }
 }

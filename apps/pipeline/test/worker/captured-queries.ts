@@ -1,7 +1,7 @@
 import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely'
 import type { DB } from '../../src/database.ts'
 
-/** The same database, and what it is asked. */
+/** Returns the same database with a list of the queries that it receives. */
 export function overheard(db: Kysely<DB>) {
   const asked: CompiledQuery[] = []
   const plugin: KyselyPlugin = {

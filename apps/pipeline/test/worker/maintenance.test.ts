@@ -53,7 +53,7 @@ describe('maintenance jobs', () => {
       job('whole', () => {}),
     ]
     const metrics = workerMetrics(createMetrics('test'))
-    const maintenance = startMaintenance({ db: stack.db, jobs, logger, metrics, every: 20 })
+    const maintenance = startMaintenance({ db: stack.db, jobs, logger, metrics, intervalMs: 20 })
     await until(() => done.length > 2)
     await maintenance.stop()
     expect(new Set(done)).toEqual(new Set(['whole']))

@@ -31,7 +31,7 @@ async function work(
 ): Promise<void> {
   const connectionString = stack.environment['PIPELINE_DATABASE_URL']!
   worker = await openWorkerQueue({ connectionString, concurrency, clientConcurrency, logger, ...more })
-  await worker.work(handle)
+  await worker.handleJobs(handle)
 }
 
 const run = (client: string = randomUUID()) => ({ uid: randomUUID(), client })

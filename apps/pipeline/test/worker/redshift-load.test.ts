@@ -43,7 +43,7 @@ describe('worker with a Redshift cluster', () => {
     const logger = createLogger({ name: 'test', level: 'silent', redaction })
     const parts = { db: stack.db, keyRing: keyRing(stack.environment['SECRET_KEYS']!), logger, redaction }
     const postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
-    warehouses = routeWarehouses(postgres, { ...parts, others: warehouseDrivers({ redshift: server.settings }) })
+    warehouses = routeWarehouses(postgres, { ...parts, otherDrivers: warehouseDrivers({ redshift: server.settings }) })
   })
   const accessOf = async (client: string) => {
     const warehouse = stack.db.selectFrom('warehouses').select('key').where('client', '=', client)

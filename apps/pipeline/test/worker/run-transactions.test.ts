@@ -127,7 +127,7 @@ describe('two workflows with the same jobs in opposite order', () => {
       ),
     ).toEqual([true, true])
     await until(async () => (await deadlocks()) > before)
-    // Whoever was first waits for the other's run, which is over by now; the other begins a new one.
+    // The first request joins the other's run, which has ended by now; the other request starts a new run.
     expect((await Promise.all(runs.map((run) => jobStates(stack, run)))).flat(2).toSorted()).toEqual([
       'OK',
       'OK',

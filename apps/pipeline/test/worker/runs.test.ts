@@ -120,7 +120,7 @@ describe('heartbeat of an attempt', () => {
     const { run, claim } = await claimed()
     const counts = { bytesRead: 50, bytesTotal: 200, rowsRead: 7, rowsRejected: 1 }
     const totals = { ...counts, percentage: 25, rowsPerSecond: 3.5, bytesPerSecond: 25, secondsLeft: 6 }
-    using _ = startHeartbeat(stack.db, claim, { totals: () => totals, lost: () => {}, every: 10 })
+    using _ = startHeartbeat(stack.db, claim, { totals: () => totals, lost: () => {}, intervalMs: 10 })
     const state = await until(async () => {
       const found = await stack.state(run)
       return found.rows_read === 7 && found
@@ -138,7 +138,7 @@ describe('heartbeat of an attempt', () => {
     const cancelled = await claimed()
     const taken = await claimed()
     const reasons: string[] = []
-    const watch = { totals: () => undefined, lost: (reason: Error) => reasons.push(reason.message), every: 10 }
+    const watch = { totals: () => undefined, lost: (reason: Error) => reasons.push(reason.message), intervalMs: 10 }
     using _one = startHeartbeat(stack.db, cancelled.claim, watch)
     await cancel(cancelled.pipeline)
     await until(() => reasons.length === 1)

@@ -40,7 +40,7 @@ export async function scheduled(
   return { id, client }
 }
 
-/** A scheduler whose clock stands where it is put, and that does one thing when it is told to. */
+/** A scheduler with a settable clock, which executes one job per call. */
 export function virtualScheduler({ db, queue }: Stack, begin: string) {
   let now = Date.parse(begin)
   let reachable = true
@@ -64,7 +64,7 @@ export function virtualScheduler({ db, queue }: Stack, begin: string) {
   }
   return {
     set: (text: string) => void (now = Date.parse(text)),
-    /** What identity says of a client: nothing but defaults, until told otherwise. */
+    /** The client as the identity service describes it; defaults unless the test sets other values. */
     client: (uid: string, changes: Partial<ClientSummary>) => void clients.set(uid, changes),
     identityIsThere: (there: boolean) => void (reachable = there),
     plan: () => planRuns(parts),

@@ -270,7 +270,7 @@ describe('scheduler', () => {
     expect(await runsOf(stack, right)).toHaveLength(1)
   })
 
-  it('retries a run that could not be created, keeps its tick, and starts the others meanwhile', async () => {
+  it('retries a run that could not be created, keeps its tick, and starts the others without delay', async () => {
     const stuck = await scheduled(stack)
     const others = await Promise.all(Array.from({ length: 3 }, () => scheduled(stack)))
     await scheduler.plan()

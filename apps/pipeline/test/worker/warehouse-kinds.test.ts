@@ -36,7 +36,7 @@ beforeAll(async () => {
     redaction,
   }
   postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
-  warehouses = routeWarehouses(postgres, { ...parts, others: warehouseDrivers({ CLICKHOUSE_URL: server?.url }) })
+  warehouses = routeWarehouses(postgres, { ...parts, otherDrivers: warehouseDrivers({ CLICKHOUSE_URL: server?.url }) })
 })
 afterAll(async () => {
   await worker?.[Symbol.asyncDispose]()
@@ -70,7 +70,7 @@ describe('warehouses of an organisation', () => {
       return warehouse
     }
     const part = { name: 'stand-in', check: async () => {} }
-    const all = routeWarehouses(postgres, { ...parts, others: [{ kind: 'WAREHOUSE_B', open, part }] })
+    const all = routeWarehouses(postgres, { ...parts, otherDrivers: [{ kind: 'WAREHOUSE_B', open, part }] })
     await Promise.all([all.open(client), all.open(client), all.open(client)])
     expect(opened).toHaveLength(1)
   })

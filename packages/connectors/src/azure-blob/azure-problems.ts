@@ -28,27 +28,27 @@ const formatSubject = ({ key, config, ofAccount }: AzureRequest): string =>
 
 const credentialsRejected: AzureExplanation = [
   'AUTHENTICATION_FAILED',
-  (scene) => {
-    const { host, config } = scene
+  (request) => {
+    const { host, config } = request
     if (config.accountKey !== undefined)
       return `${host} rejected the key of account "${config.account}". Check the account and the key. If both are right, ask an operator to correct the clock of the Sluice server.`
     if (config.sasToken !== undefined)
       return `${host} rejected the SAS token. Check that it is complete, has not expired, and is for this account and container.`
-    return `Anonymous reads of ${formatSubject(scene)} are not allowed. Enter an account key or a SAS token.`
+    return `Anonymous reads of ${formatSubject(request)} are not allowed. Enter an account key or a SAS token.`
   },
 ]
 /** Azure returns the code AuthorizationFailure when its network rules block a client; the emulator returns it for a wrong key. */
 const credentialsOrNetworkRejected: AzureExplanation = [
   credentialsRejected[0],
-  (scene) =>
-    `${credentialsRejected[1](scene)} Check also that the network rules of the account allow the Sluice server.`,
+  (request) =>
+    `${credentialsRejected[1](request)} Check also that the network rules of the account allow the Sluice server.`,
 ]
 const accessDenied: AzureExplanation = [
   'PERMISSION_DENIED',
-  (scene) =>
-    scene.config.sasToken === undefined
-      ? `${scene.host} does not allow the Sluice server to read ${formatSubject(scene)}. Check the key and the network rules of the account.`
-      : `The SAS token does not permit reading ${formatSubject(scene)}. Create one for containers and objects with the permissions to read and list.`,
+  (request) =>
+    request.config.sasToken === undefined
+      ? `${request.host} does not allow the Sluice server to read ${formatSubject(request)}. Check the key and the network rules of the account.`
+      : `The SAS token does not permit reading ${formatSubject(request)}. Create one for containers and objects with the permissions to read and list.`,
 ]
 const containerListDenied: AzureExplanation = [
   'PERMISSION_DENIED',
@@ -69,8 +69,8 @@ const containerMissing: AzureExplanation = [
 /** The problem for anonymous requests. Azure does not reveal whether a private container exists. */
 const anonymousAccessDenied: AzureExplanation = [
   'PERMISSION_DENIED',
-  (scene) =>
-    `${scene.host} does not allow anonymous reads of ${formatSubject(scene)}, or it does not exist. Check the names, and enter an account key or a SAS token.`,
+  (request) =>
+    `${request.host} does not allow anonymous reads of ${formatSubject(request)}, or it does not exist. Check the names, and enter an account key or a SAS token.`,
 ]
 
 const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
@@ -99,14 +99,17 @@ const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
 }
 
 /** Returns the problem for an error response. Its message contains neither the key nor the token, even if Azure repeats them. */
-export function createAzureProblem(response: StoreErrorResponse, scene: AzureRequest): SourceProblem | TransientError {
+export function createAzureProblem(
+  response: StoreErrorResponse,
+  request: AzureRequest,
+): SourceProblem | TransientError {
   const { status, code } = response
-  const { config, host, key } = scene
+  const { config, host, key } = request
   const isAnonymous = config.accountKey === undefined && config.sasToken === undefined
-  if (isAnonymous && !scene.ofAccount && (status === 404 || status === 403))
-    return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](scene))
-  if (scene.ofAccount && config.accountKey === undefined && (status === 403 || status === 404))
-    return new SourceProblem(containerListDenied[0], containerListDenied[1](scene))
+  if (isAnonymous && !request.ofAccount && (status === 404 || status === 403))
+    return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](request))
+  if (request.ofAccount && config.accountKey === undefined && (status === 403 || status === 404))
+    return new SourceProblem(containerListDenied[0], containerListDenied[1](request))
   const missing = status === 404 ? (key === undefined ? containerMissing : blobMissing) : undefined
   const explanation =
     (Object.hasOwn(explanationsByCode, code) ? explanationsByCode[code] : undefined) ??
@@ -116,10 +119,10 @@ export function createAzureProblem(response: StoreErrorResponse, scene: AzureReq
   if (!explanation)
     return createStatusProblem(response, {
       host,
-      what: formatSubject(scene),
+      action: formatSubject(request),
       secrets: [config.accountKey, ...listTokenSecrets(config)],
     })
-  return new SourceProblem(explanation[0], explanation[1](scene))
+  return new SourceProblem(explanation[0], explanation[1](request))
 }
 
 /** Returns the SAS token and its signature, because Azure may repeat the signature alone in a message. */

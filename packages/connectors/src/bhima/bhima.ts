@@ -101,9 +101,9 @@ export function listDateRanges(
   today = new Date().toISOString().slice(0, 10),
 ): DateRange[] {
   if (startDate === undefined) return [endDate === undefined ? {} : { end: endDate }]
-  const parts: DateRange[] = splitIntoMonths(startDate, endDate ?? today)
-  if (endDate === undefined) delete parts.at(-1)!.end
-  return parts
+  const dateRanges: DateRange[] = splitIntoMonths(startDate, endDate ?? today)
+  if (endDate === undefined) delete dateRanges.at(-1)!.end
+  return dateRanges
 }
 
 type ResourceKind = SettingsOf<typeof connectorTypes.bhima>['resources'][number]

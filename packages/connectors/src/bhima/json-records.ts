@@ -24,7 +24,7 @@ export async function* readJsonRecords(
   let records: unknown[] = []
   let bytes = 0
   /** Parts of the current member that arrived in earlier chunks. */
-  let parts: Buffer[] = []
+  let recordParts: Buffer[] = []
   let heldBytes = 0
   let depth = 0
   let isInString = false
@@ -32,11 +32,11 @@ export async function* readJsonRecords(
   let hasStarted = false
 
   function addMember(part: Buffer): void {
-    const text = Buffer.concat([...parts, part])
+    const text = Buffer.concat([...recordParts, part])
       .toString()
       .trim()
     bytes += heldBytes + part.length
-    parts = []
+    recordParts = []
     heldBytes = 0
     if (text === '') return
     try {
@@ -49,8 +49,8 @@ export async function* readJsonRecords(
 
   for await (const chunk of chunks) {
     let from = 0
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at]!
+    for (let position = 0; position < chunk.length; position += 1) {
+      const byte = chunk[position]!
       if (isInString) {
         if (isEscaped) isEscaped = false
         else if (byte === backslash) isEscaped = true
@@ -60,15 +60,15 @@ export async function* readJsonRecords(
         if (depth === 0) {
           if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
           hasStarted = true
-          from = at + 1
+          from = position + 1
         }
         depth += 1
       } else if (closingBrackets.has(byte)) {
         depth -= 1
-        if (depth === 0) addMember(chunk.subarray(from, at))
+        if (depth === 0) addMember(chunk.subarray(from, position))
       } else if (byte === comma && depth === 1) {
-        addMember(chunk.subarray(from, at))
-        from = at + 1
+        addMember(chunk.subarray(from, position))
+        from = position + 1
         if (records.length >= maxBatchRecords || bytes >= maxBatchBytes) {
           yield records
           records = []
@@ -78,7 +78,7 @@ export async function* readJsonRecords(
     }
     if (depth === 0) continue
     // The part is copied, because the source reuses the buffer for the next chunk.
-    parts.push(Buffer.from(chunk.subarray(from)))
+    recordParts.push(Buffer.from(chunk.subarray(from)))
     heldBytes += chunk.length - from
     if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
   }

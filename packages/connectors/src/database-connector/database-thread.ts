@@ -155,14 +155,14 @@ function watchForSilence(
   limits: DatabaseLimits,
   onSilence: () => void,
 ): Disposable {
-  let seen = session.received()
+  let lastReceived = session.received()
   let since = performance.now()
   const timer = setInterval(
     () => {
       const now = session.received()
       const limit = sink.rows === 0 ? limits.firstRow : limits.silence
-      if (now !== seen || sink.isFull) {
-        seen = now
+      if (now !== lastReceived || sink.isFull) {
+        lastReceived = now
         since = performance.now()
       } else if (performance.now() - since > limit) {
         clearInterval(timer)

@@ -62,8 +62,8 @@ export abstract class FramedByteLimit extends InboundByteLimit {
 
   /** Watches a stream. Must be called at the start of a message. */
   watch(stream: Duplex): void {
-    const [driver, ...others] = stream.listeners('data') as DataListener[]
-    if (!driver || others.length > 0)
+    const [driver, ...otherListeners] = stream.listeners('data') as DataListener[]
+    if (!driver || otherListeners.length > 0)
       throw new Error('Internal error: the stream must have one data listener, that of the driver.')
     const header = Buffer.alloc(this.#headerBytes)
     let filled = 0
@@ -71,14 +71,14 @@ export abstract class FramedByteLimit extends InboundByteLimit {
     const count = (bytes: Buffer): void => {
       if (!this.isSignedIn) this.#bytesBeforeSignIn += bytes.length
       this.#check()
-      for (let at = 0; at < bytes.length; ) {
+      for (let position = 0; position < bytes.length; ) {
         if (remaining > 0) {
-          const step = Math.min(remaining, bytes.length - at)
+          const step = Math.min(remaining, bytes.length - position)
           remaining -= step
-          at += step
+          position += step
           continue
         }
-        header[filled++] = bytes[at++]!
+        header[filled++] = bytes[position++]!
         if (filled < header.length) continue
         filled = 0
         remaining = this.recordHeader(header)
@@ -98,8 +98,8 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   }
 
   #check(): void {
-    const kept = Math.max(this.messageBytes, this.responseBytes)
-    const problem = this.findProblem(this.isSignedIn ? kept : this.#bytesBeforeSignIn)
+    const keptBytes = Math.max(this.messageBytes, this.responseBytes)
+    const problem = this.findProblem(this.isSignedIn ? keptBytes : this.#bytesBeforeSignIn)
     if (problem) throw problem
   }
 }

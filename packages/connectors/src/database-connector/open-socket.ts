@@ -35,11 +35,11 @@ export async function openSocket(
 
 const connectWithKeepAlive: ConnectSocket = (options) => connect({ ...options, noDelay: true, keepAlive: true })
 
-function waitForConnection(socket: Socket, timeLimit: number): Promise<void> {
+function waitForConnection(socket: Socket, timeLimitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
-    }, timeLimit)
+    }, timeLimitMs)
     socket.once('error', (error) => {
       clearTimeout(timer)
       reject(error)

@@ -59,8 +59,9 @@ export function createDatabaseProblem(
   options?: ErrorOptions,
 ): SourceProblem {
   // The password is redacted first: shortening the text or collapsing its white space could leave a part of the password that no longer matches.
-  const words = detail && redactPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
-  const message = redactPassword(problemSentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
+  const serverText = detail && redactPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
+  const message =
+    redactPassword(problemSentences[code](config, engine), config) + (serverText ? ` It says: ${serverText}` : '')
   return new SourceProblem(code, message, options)
 }
 
@@ -72,16 +73,16 @@ export function findDatabaseProblem(
   signedIn: boolean,
 ): SourceProblem | undefined {
   // The driver may wrap the `SourceProblem` with which this code closed its connection.
-  const problem = listCauses(error).find((each) => each instanceof SourceProblem)
+  const problem = listCauses(error).find((cause) => cause instanceof SourceProblem)
   if (problem) return problem
   if (isBug(error)) return undefined
-  const known =
+  const classified =
     classifyStatementError(error) ??
     engine.classifyError(error, config) ??
     classifyTlsError(error) ??
     classifyNetworkError(error)
-  if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
-  return known && createDatabaseProblem(known, config, engine.name, { cause: redactError(error, config) })
+  if (classified?.code === 'CONNECTION_LOST' && !signedIn) classified.code = 'CONNECTION_CLOSED'
+  return classified && createDatabaseProblem(classified, config, engine.name, { cause: redactError(error, config) })
 }
 
 /** Returns a copy of an error for the log, with its stack and without the password. */
@@ -117,8 +118,8 @@ export const findCodeByErrorCode = (
 
 /** Returns whether the error is a bug, even if a driver wrapped it in an error of its own. */
 function isBug(error: unknown): boolean {
-  return listCauses(error).some((each) =>
-    [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => each instanceof kind),
+  return listCauses(error).some((cause) =>
+    [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => cause instanceof kind),
   )
 }
 
@@ -165,9 +166,9 @@ export function listCodes(error: unknown): string[] {
 }
 
 function listCauses(error: unknown): Error[] {
-  const found: Error[] = []
-  for (let cause = error; cause instanceof Error && found.length < 10; cause = getErrorCause(cause)) found.push(cause)
-  return found
+  const causes: Error[] = []
+  for (let cause = error; cause instanceof Error && causes.length < 10; cause = getErrorCause(cause)) causes.push(cause)
+  return causes
 }
 
 function getErrorCode(error: Error): string {
@@ -186,7 +187,7 @@ export function getErrorMessage(error: unknown): string {
  * pipeline itself shows are not secret.
  */
 function redactPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
-  const shown = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
-  if (password.length < 3 || shown) return message
+  const isPublic = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
+  if (password.length < 3 || isPublic) return message
   return message.replaceAll(new RegExp(wholeWords(password), 'gu'), '[redacted]')
 }

@@ -17,16 +17,16 @@ export async function* readCsvRows(
   { system, batchSize = 1_000 }: { system: string; batchSize?: number },
 ): AsyncGenerator<string[][], void, void> {
   const decoder = new TextDecoder()
-  let rest = ''
+  let pendingText = ''
   for await (const chunk of chunks) {
-    const text = rest + decoder.decode(chunk, { stream: true })
+    const text = pendingText + decoder.decode(chunk, { stream: true })
     const from = yield* takeCompleteRows(text, batchSize)
-    rest = text.slice(from)
-    if (rest.length > maxRowLength) throw endlessRowProblem(system)
+    pendingText = text.slice(from)
+    if (pendingText.length > maxRowLength) throw endlessRowProblem(system)
   }
-  rest += decoder.decode()
-  if (rest === '') return
-  const lastText = rest.endsWith('\n') ? rest : `${rest}\n`
+  pendingText += decoder.decode()
+  if (pendingText === '') return
+  const lastText = pendingText.endsWith('\n') ? pendingText : `${pendingText}\n`
   if ((yield* takeCompleteRows(lastText, batchSize)) < lastText.length) throw endlessRowProblem(system)
 }
 
@@ -50,19 +50,19 @@ function* takeCompleteRows(text: string, batchSize: number): Generator<string[][
 /** Returns the fields of the row at `from` and the position after the row. Returns undefined if the row is incomplete or malformed. */
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
-  for (let at = from; at < text.length; ) {
-    const quoted = text.charCodeAt(at) === QUOTE_BYTE
-    const end = quoted ? findQuotedEnd(text, at) : findPlainEnd(text, at)
+  for (let position = from; position < text.length; ) {
+    const quoted = text.charCodeAt(position) === QUOTE_BYTE
+    const end = quoted ? findQuotedEnd(text, position) : findPlainEnd(text, position)
     if (end < 0) return undefined
-    fields.push(quoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
-    at = text.charCodeAt(end) === CR ? end + 1 : end
-    if (at >= text.length) return undefined
-    if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
+    fields.push(quoted ? text.slice(position + 1, end - 1).replaceAll('""', '"') : text.slice(position, end))
+    position = text.charCodeAt(end) === CR ? end + 1 : end
+    if (position >= text.length) return undefined
+    if (text.charCodeAt(position) === LF) return { fields, next: position + 1 }
     // Malformed: text follows the closing quote of a field.
-    if (text.charCodeAt(at) !== COMMA) return undefined
-    at += 1
+    if (text.charCodeAt(position) !== COMMA) return undefined
+    position += 1
     // The line ends after a comma, so the last field is empty.
-    if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
+    if (text.charCodeAt(position) === LF) return { fields: [...fields, ''], next: position + 1 }
   }
   // Incomplete: the text ends after a comma, or no text is left.
   return undefined
@@ -70,18 +70,18 @@ function parseRow(text: string, from: number): { fields: string[]; next: number 
 
 /** Returns the position after the closing quote, or -1 if the quote or the character after it is missing. */
 function findQuotedEnd(text: string, from: number): number {
-  for (let at = from + 1; ; at += 2) {
-    at = text.indexOf('"', at)
-    if (at < 0 || at + 1 >= text.length) return -1
-    if (text.charCodeAt(at + 1) !== QUOTE_BYTE) return at + 1
+  for (let position = from + 1; ; position += 2) {
+    position = text.indexOf('"', position)
+    if (position < 0 || position + 1 >= text.length) return -1
+    if (text.charCodeAt(position + 1) !== QUOTE_BYTE) return position + 1
   }
 }
 
 /** Returns the position of the comma or line end after the field, or -1 if it is missing. */
 function findPlainEnd(text: string, from: number): number {
-  for (let at = from; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === COMMA || code === LF || (code === CR && text.charCodeAt(at + 1) === LF)) return at
+  for (let position = from; position < text.length; position += 1) {
+    const code = text.charCodeAt(position)
+    if (code === COMMA || code === LF || (code === CR && text.charCodeAt(position + 1) === LF)) return position
   }
   return -1
 }

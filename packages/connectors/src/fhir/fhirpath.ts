@@ -30,17 +30,17 @@ export function compileFhirPath(
   variables: Readonly<Record<string, unknown>> = {},
 ): FhirPathExpression {
   const tokens = tokenizePath(expression)
-  let at = 0
-  const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }
+  let position = 0
+  const peek = (): PathToken => tokens[position] ?? { kind: 'end', text: '' }
   const take = (): PathToken => {
     const token = peek()
-    at += 1
+    position += 1
     return token
   }
   const isSign = (text: string) => peek().kind === 'sign' && peek().text === text
   const expectSign = (text: string) => {
     if (!isSign(text)) throw createNotSupportedProblem(expression)
-    at += 1
+    position += 1
   }
 
   function parseOperators(level: number): CollectionFunction {
@@ -56,35 +56,35 @@ export function compileFhirPath(
   }
 
   function parsePath(): CollectionFunction {
-    let whole = parseTerm()
+    let path = parseTerm()
     for (;;) {
       if (isSign('.')) {
-        at += 1
-        const [before, next] = [whole, parseMember(false)]
-        whole = (focus) => next(before(focus))
+        position += 1
+        const [before, next] = [path, parseMember(false)]
+        path = (focus) => next(before(focus))
       } else if (isSign('[')) {
-        at += 1
-        const [before, place] = [whole, parseOperators(0)]
+        position += 1
+        const [before, place] = [path, parseOperators(0)]
         expectSign(']')
-        whole = (focus) => {
+        path = (focus) => {
           const index = Number(place(focus)[0])
           return before(focus).slice(index, index + 1)
         }
-      } else return whole
+      } else return path
     }
   }
 
   function parseTerm(): CollectionFunction {
     const { kind, text } = peek()
     if (kind === 'text' || kind === 'number') {
-      at += 1
+      position += 1
       return () => [kind === 'text' ? text : Number(text)]
     }
     if (!isSign('(')) return parseMember(true)
-    at += 1
-    const inner = parseOperators(0)
+    position += 1
+    const group = parseOperators(0)
     expectSign(')')
-    return inner
+    return group
   }
 
   /** Parses a field or a function call. A resource type at the start of a path means the resource itself. */
@@ -96,8 +96,8 @@ export function compileFhirPath(
     if (first && (name === 'true' || name === 'false')) return () => [name === 'true']
     if (isSign('(')) return parseFunctionCall(name)
     if (first && /^[A-Z]/.test(name)) return (focus) => focus
-    if (isSign('.') && tokens[at + 1]?.text === 'ofType') {
-      at += 3
+    if (isSign('.') && tokens[position + 1]?.text === 'ofType') {
+      position += 3
       const type = take().text
       expectSign(')')
       return (focus) => readField(focus, `${name}${type[0]?.toUpperCase()}${type.slice(1)}`)
@@ -123,24 +123,24 @@ export function compileFhirPath(
       argumentList.push(parseOperators(0))
       if (!isSign(')')) expectSign(',')
     }
-    at += 1
+    position += 1
     const evaluate = Object.hasOwn(functionsByName, name) ? functionsByName[name] : undefined
     if (!evaluate) throw createNotSupportedProblem(expression)
     return (focus) => evaluate(focus, argumentList)
   }
 
-  const whole = parseOperators(0)
+  const compiledPath = parseOperators(0)
   if (peek().kind !== 'end') throw createNotSupportedProblem(expression)
-  return (focus) => whole([focus])
+  return (focus) => compiledPath([focus])
 }
 
 function tokenizePath(expression: string): PathToken[] {
   const tokens: PathToken[] = []
   tokenPattern.lastIndex = 0
   while (tokenPattern.lastIndex < expression.trimEnd().length) {
-    const found = tokenPattern.exec(expression)
-    if (!found || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
-    const [, text, number, own, name, quoted, other] = found
+    const match = tokenPattern.exec(expression)
+    if (!match || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
+    const [, text, number, own, name, quoted, other] = match
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
     else if (other !== undefined) tokens.push({ kind: 'sign', text: other })
@@ -185,8 +185,8 @@ function applyOperator(operator: string, left: unknown[], right: unknown[]): unk
   if (operator === '&') return [`${left.join('')}${right.join('')}`]
   if (left.length === 0 || right.length === 0) return []
   if (operator === 'xor') return [item !== other]
-  const same = JSON.stringify(left) === JSON.stringify(right)
-  if (operator === '=' || operator === '!=') return [same === (operator === '=')]
+  const isEqual = JSON.stringify(left) === JSON.stringify(right)
+  if (operator === '=' || operator === '!=') return [isEqual === (operator === '=')]
   const [first, second] = [left[0], right[0]].map(toNumber) as [number, number]
   switch (operator) {
     case '+':
@@ -213,24 +213,24 @@ const toNumber = (value: unknown): unknown =>
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const toTexts = (values: readonly unknown[]): string[] => values.map(formatValue)
-const evaluateText = (given: CollectionFunction | undefined, focus: unknown[]): string =>
-  formatValue(given?.(focus)[0] ?? '')
+const evaluateText = (argument: CollectionFunction | undefined, focus: unknown[]): string =>
+  formatValue(argument?.(focus)[0] ?? '')
 
-const filterMatching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
-  given ? focus.filter((item) => isTrue(given([item]))) : [...focus]
+const filterMatching = (focus: readonly unknown[], argument: CollectionFunction | undefined): unknown[] =>
+  argument ? focus.filter((item) => isTrue(argument([item]))) : [...focus]
 
 type TextFunction = (text: string, argument: string) => unknown
 const createTextFunction =
   (made: TextFunction) =>
-  (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
-    toTexts(focus).map((text) => made(text, evaluateText(given, focus)))
+  (focus: unknown[], [argument]: CollectionFunction[]): unknown[] =>
+    toTexts(focus).map((text) => made(text, evaluateText(argument, focus)))
 
 /** FHIRPath functions by name. Each takes a collection and its arguments, and returns a collection. */
-const functionsByName: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
-  where: (focus, [given]) => filterMatching(focus, given),
-  select: (focus, [given]) => (given ? focus.flatMap((item) => given([item])) : []),
-  exists: (focus, [given]) => [filterMatching(focus, given).length > 0],
-  all: (focus, [given]) => [filterMatching(focus, given).length === focus.length],
+const functionsByName: Readonly<Record<string, (focus: unknown[], argument: CollectionFunction[]) => unknown[]>> = {
+  where: (focus, [argument]) => filterMatching(focus, argument),
+  select: (focus, [argument]) => (argument ? focus.flatMap((item) => argument([item])) : []),
+  exists: (focus, [argument]) => [filterMatching(focus, argument).length > 0],
+  all: (focus, [argument]) => [filterMatching(focus, argument).length === focus.length],
   empty: (focus) => [focus.length === 0],
   hasValue: (focus) => [focus.length > 0],
   not: (focus) => (focus.length === 0 ? [] : [focus[0] === false]),
@@ -238,15 +238,16 @@ const functionsByName: Readonly<Record<string, (focus: unknown[], given: Collect
   first: (focus) => focus.slice(0, 1),
   last: (focus) => focus.slice(-1),
   tail: (focus) => focus.slice(1),
-  skip: (focus, [given]) => focus.slice(Number(evaluateText(given, focus))),
-  take: (focus, [given]) => focus.slice(0, Number(evaluateText(given, focus))),
+  skip: (focus, [argument]) => focus.slice(Number(evaluateText(argument, focus))),
+  take: (focus, [argument]) => focus.slice(0, Number(evaluateText(argument, focus))),
   distinct: (focus) => [...new Set(focus)],
-  join: (focus, [given]) => (focus.length === 0 ? [] : [toTexts(focus).join(evaluateText(given, focus))]),
-  iif: (focus, [given, then, otherwise]): unknown[] => (isTrue(given?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
-  extension: (focus, [given]) =>
+  join: (focus, [argument]) => (focus.length === 0 ? [] : [toTexts(focus).join(evaluateText(argument, focus))]),
+  iif: (focus, [argument, then, otherwise]): unknown[] =>
+    (isTrue(argument?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
+  extension: (focus, [argument]) =>
     focus.flatMap((item) => {
       const { extension = [] } = (item ?? {}) as { extension?: { url?: unknown }[] }
-      return extension.filter(({ url }) => url === evaluateText(given, focus))
+      return extension.filter(({ url }) => url === evaluateText(argument, focus))
     }),
   getResourceKey: (focus) => focus.flatMap((item) => (item as { id?: unknown } | null)?.id ?? []),
   toString: (focus: unknown[]) => toTexts(focus),

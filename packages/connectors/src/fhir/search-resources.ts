@@ -30,7 +30,7 @@ export async function* searchResources(
 ): AsyncGenerator<RecordPage, void, void> {
   const { name, type, path, search = '', getNextPath: follow = (link) => http.resolveLink(link) } = request
   const subject = `The resources of type ${type}`
-  const seen = { latest: '', latestTime: -Infinity, isInOrder: true }
+  const progress = { latest: '', latestTime: -Infinity, isInOrder: true }
   let { since } = request
   let [count, isSorted] = [resourcesPerPage, true]
   let nextPath: string | undefined
@@ -44,13 +44,13 @@ export async function* searchResources(
       response = await http.getJson(nextPath ?? path, { subject, ...query })
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
-      const canContinue = isFirst || (isSorted && seen.isInOrder && seen.latest !== '')
+      const canContinue = isFirst || (isSorted && progress.isInOrder && progress.latest !== '')
       // Some servers refuse to sort. The request is then repeated without a sort order.
       if (isFirst && isSorted && code === 'REQUEST_REFUSED') isSorted = false
       else if (canContinue && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
       else if (isFirst || code !== 'NOT_FOUND') throw error
-      else if (!canContinue || seen.latest === since) throw searchExpiredProblem(error)
-      if (!isFirst) [nextPath, since] = [undefined, seen.latest]
+      else if (!canContinue || progress.latest === since) throw searchExpiredProblem(error)
+      if (!isFirst) [nextPath, since] = [undefined, progress.latest]
       continue
     }
     const records = parseBundle(response, request)
@@ -59,7 +59,7 @@ export async function* searchResources(
     const link = findNextLink(response)
     const followingPath = link === undefined ? undefined : follow(link)
     const isLast = followingPath === undefined
-    yield { records, cursor: isLast ? createNextCursor(seen.latest, http.startedAt(), request.since) : undefined }
+    yield { records, cursor: isLast ? createNextCursor(progress.latest, http.startedAt(), request.since) : undefined }
     if (isLast) return
     if (followingPath === nextPath) throw createResponseProblem(name, 'link to another page')
     nextPath = followingPath
@@ -69,8 +69,8 @@ export async function* searchResources(
     const meta = (record as { meta?: { lastUpdated?: unknown } } | null)?.meta
     const lastUpdated = toText(meta?.lastUpdated)
     const time = lastUpdated === undefined ? NaN : Date.parse(lastUpdated)
-    if (lastUpdated === undefined || Number.isNaN(time) || time < seen.latestTime) seen.isInOrder = false
-    else [seen.latest, seen.latestTime] = [lastUpdated, time]
+    if (lastUpdated === undefined || Number.isNaN(time) || time < progress.latestTime) progress.isInOrder = false
+    else [progress.latest, progress.latestTime] = [lastUpdated, time]
   }
 }
 

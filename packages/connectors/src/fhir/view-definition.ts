@@ -75,10 +75,10 @@ export function parseView(definition: unknown): ResourceView {
         : compileRepeat(toList(repeat, createProblem, true).map(compile))
     return (focus) => {
       const items = listElements(focus)
-      const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
+      const iterated = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
       const outer = variables['rowIndex']
       const iteratedRows = concatenateRows(
-        all.entries().map(([index, item]) => {
+        iterated.entries().map(([index, item]) => {
           variables['rowIndex'] = index
           return rows(item)
         }),
@@ -205,8 +205,8 @@ function joinParts(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   if (count === 1) return [parts.flatMap(([row]) => row!)]
   // Each row is created once. Adding one part after another would copy the rows for each column.
   const steps = parts.map((_, index) => parts.slice(index + 1).reduce((product, part) => product * part.length, 1))
-  return Array.from({ length: count }, (_, at) =>
-    parts.flatMap((part, index) => part[Math.floor(at / steps[index]!) % part.length]!),
+  return Array.from({ length: count }, (_, position) =>
+    parts.flatMap((part, index) => part[Math.floor(position / steps[index]!) % part.length]!),
   )
 }
 
@@ -220,10 +220,10 @@ function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   return rows
 }
 
-function assertRowLimit(rows: number, width: number, where: string): void {
-  if (rows > maxRows) throw new BadRecord(`produces more than ${maxRows} rows${where}`)
+function assertRowLimit(rows: number, width: number, location: string): void {
+  if (rows > maxRows) throw new BadRecord(`produces more than ${maxRows} rows${location}`)
   if (rows * width > maxRowValues)
     throw new BadRecord(
-      `produces more than ${maxRowValues} values, in at least ${rows} rows of ${width} columns${where}`,
+      `produces more than ${maxRowValues} values, in at least ${rows} rows of ${width} columns${location}`,
     )
 }

@@ -24,13 +24,13 @@ export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<
   isStoredAsJson: () => true,
   async *readPages() {
     // The rows have no key, so resources that occur twice are detected here. For example, a restarted search repeats some.
-    const seen = new SeenKeys()
+    const seenKeys = new SeenKeys()
     const checkPage = createPagingCheck('FHIR')
     for await (const { records } of pages()) {
       let hasNewRecords = false
       for (const resource of records) {
         const { id } = (resource ?? {}) as { id?: unknown }
-        if (id !== undefined && !seen.add(JSON.stringify(id))) continue
+        if (id !== undefined && !seenKeys.add(JSON.stringify(id))) continue
         hasNewRecords = true
         // Each resource is yielded separately, because one resource can have very many rows.
         yield* readViewRows(view, resource)

@@ -119,14 +119,14 @@ function createFunctionProblem(response: unknown, http: HttpSession, address: Fu
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
   const parts = [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined)
   const errorText = http.redactText(parts.join(': '))
-  const says = errorText === '' ? '' : ` It says: ${errorText}`
+  const serverText = errorText === '' ? '' : ` It says: ${errorText}`
   const name = describeFunction(address)
   return /ResponseSizeTooLarge|payload size exceeded/i.test(errorText)
     ? new SourceProblem(
         'ANSWER_TOO_LARGE',
-        `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${says}`,
+        `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${serverText}`,
       )
-    : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${says}`)
+    : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${serverText}`)
 }
 
 const createRepeatedTokenProblem = (page: number): SourceProblem =>
@@ -175,10 +175,10 @@ function unwrapGatewayResponse(response: unknown, redactText: (text: string) => 
   const content = isBase64Encoded === true ? Buffer.from(String(body), 'base64').toString() : body
   if (Number(statusCode) >= 400) {
     const errorText = typeof content === 'string' ? content : JSON.stringify(content)
-    const says = content === undefined ? '' : ` It says: ${redactText(errorText)}`
+    const serverText = content === undefined ? '' : ` It says: ${redactText(errorText)}`
     throw new SourceProblem(
       'SOURCE_FAILED',
-      `The function returned status ${String(statusCode)} in its response. Check the function, then run again.${says}`,
+      `The function returned status ${String(statusCode)} in its response. Check the function, then run again.${serverText}`,
     )
   }
   if (typeof content !== 'string') return content
@@ -203,7 +203,7 @@ function parseDeclaredColumn(column: unknown, reportUnknownType: ReportUnknownTy
   const { name, type } = column as Record<string, unknown>
   const [path, typeName] = [toText(name), toText(type)]
   if (path === undefined) return []
-  const dataType = dataTypes.find((known): known is DataType => known === typeName?.toUpperCase())
+  const dataType = dataTypes.find((knownType): knownType is DataType => knownType === typeName?.toUpperCase())
   if (typeName !== undefined && !dataType) reportUnknownType(path, typeName)
   return [{ path, ...(dataType && { dataType }) }]
 }

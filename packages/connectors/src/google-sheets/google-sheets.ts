@@ -154,9 +154,9 @@ async function describeUnreadTabs(
   tabs: readonly SheetTab[],
   readTab: SheetTab,
 ): Promise<string | undefined> {
-  const others = tabs.filter((tab) => tab !== readTab && tab.rows > 0 && tab.columns > 0).slice(0, maxCheckedTabs)
-  if (others.length === 0) return undefined
-  const ranges = others.map((tab) => {
+  const otherTabs = tabs.filter((tab) => tab !== readTab && tab.rows > 0 && tab.columns > 0).slice(0, maxCheckedTabs)
+  if (otherTabs.length === 0) return undefined
+  const ranges = otherTabs.map((tab) => {
     const [toRow, toColumn] = [Math.min(checkedRows, tab.rows), Math.min(checkedColumns, tab.columns)]
     return formatRange(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
   })
@@ -297,14 +297,15 @@ const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 function parseRange(tab: SheetTab, range?: string): CellRange {
   const { rows, columns } = tab
   if (range === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
-  const [, left = '', top = '', right = left, bottom = range.includes(':') ? '' : top] = rangePattern.exec(range) ?? []
+  const [, leftCell = '', top = '', right = leftCell, bottom = range.includes(':') ? '' : top] =
+    rangePattern.exec(range) ?? []
   const cells = {
     fromRow: Math.max(1, Number(top)),
     toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
-    fromColumn: parseColumnLetters(left),
+    fromColumn: parseColumnLetters(leftCell),
     toColumn: Math.min(columns, parseColumnLetters(right)),
   }
-  if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
+  if (leftCell !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
     `The range ${range} has no cells of the sheet "${tab.title}", which ends at ${formatColumnLetters(columns)}${rows}. Enter the upper left cell first, as in A1:F500.`,
@@ -320,7 +321,7 @@ const parseColumnLetters = (name: string): number =>
 
 function formatColumnLetters(column: number): string {
   let letters = ''
-  for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
-    letters = String.fromCharCode(65 + ((left - 1) % 26)) + letters
+  for (let remaining = column; remaining > 0; remaining = Math.floor((remaining - 1) / 26))
+    letters = String.fromCharCode(65 + ((remaining - 1) % 26)) + letters
   return letters
 }

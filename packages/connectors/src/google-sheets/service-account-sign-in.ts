@@ -37,9 +37,9 @@ export async function signInAsServiceAccount(http: HttpSession, keyFile: string)
   } catch (error) {
     // Google responds to an unknown or deleted key with 400 instead of 401.
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
-    const [, says = ''] = / (It says: .*)$/.exec(error.message) ?? []
+    const [, serverText = ''] = / (It says: .*)$/.exec(error.message) ?? []
     throw createKeyProblem(
-      `was rejected by Google. Check that the key was not deleted, and that the clock of the Sluice server is correct. ${says}`,
+      `was rejected by Google. Check that the key was not deleted, and that the clock of the Sluice server is correct. ${serverText}`,
       error,
     )
   }

@@ -57,9 +57,9 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
  */
 function assertJsonLimits(text: string, maxValues: number): void {
   let [values, depth, greatestDepth] = [1, 0, 0]
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === quote) at = findStringEnd(text, at + 1)
+  for (let position = 0; position < text.length; position += 1) {
+    const code = text.charCodeAt(position)
+    if (code === quote) position = findStringEnd(text, position + 1)
     else if (code === comma) values += 1
     else if (code === openList || code === openObject) {
       values += 1
@@ -81,10 +81,10 @@ function assertJsonLimits(text: string, maxValues: number): void {
 
 /** Returns the position of the quote that ends a string. `from` is the position after its first quote. */
 function findStringEnd(text: string, from: number): number {
-  let at = from
-  for (let code = text.charCodeAt(at); at < text.length && code !== quote; code = text.charCodeAt(at))
-    at += code === backslash ? 2 : 1
-  return at
+  let position = from
+  for (let code = text.charCodeAt(position); position < text.length && code !== quote; code = text.charCodeAt(position))
+    position += code === backslash ? 2 : 1
+  return position
 }
 
 const formatLimit = (count: number): string => count.toLocaleString('en')

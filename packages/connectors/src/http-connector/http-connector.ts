@@ -44,8 +44,8 @@ export function createHttpConnector(
     const { settings, secrets, query, within } = request
     const reporter = createTablesReporter(report)
     const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
-    const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
-    const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
+    const fetch = guardedFetch({ ...fetchOptions, timeLimitMs: responseTimeoutMs, maxBytes: maxResponseBytes })
+    const downloads = guardedFetch({ ...fetchOptions, timeLimitMs: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
     const http = openHttpSession(system.connect(settings, secrets), {
       fetch,
       downloads,

@@ -44,12 +44,12 @@ export function createStatusFailure(
 ): FailedRequest {
   const { system, host, redactText, subject } = target
   const errorText = findErrorText(text)
-  const says = errorText ? ` It says: ${redactText(errorText)}` : ''
-  const place = `${system} at ${host}`
-  const server = capitalizeArticle(place)
+  const serverText = errorText ? ` It says: ${redactText(errorText)}` : ''
+  const systemAndHost = `${system} at ${host}`
+  const server = capitalizeArticle(systemAndHost)
   const retryAfter = parseRetryAfter(headers)
   const failure = (code: string, message: string, details: Partial<FailedRequest> = {}): FailedRequest => ({
-    problem: new SourceProblem(code, `${message}${says}`),
+    problem: new SourceProblem(code, `${message}${serverText}`),
     isRetryable: false,
     ...details,
   })
@@ -63,14 +63,14 @@ export function createStatusFailure(
     case 403:
       return failure(
         'PERMISSION_DENIED',
-        `The account may not read ${subject ?? 'this'} from ${place} (403). Grant the account access, or use another one.`,
+        `The account may not read ${subject ?? 'this'} from ${systemAndHost} (403). Grant the account access, or use another one.`,
       )
     case 404:
     case 410:
       return failure(
         'NOT_FOUND',
         subject
-          ? `${subject} does not exist at ${startsWithSystem(subject, system) ? host : place}, or the account may not read it (${status}). Check the name, or grant the account access.`
+          ? `${subject} does not exist at ${startsWithSystem(subject, system) ? host : systemAndHost}, or the account may not read it (${status}). Check the name, or grant the account access.`
           : `${server} returned “not found” (${status}). Check the address.`,
       )
     case 429:
@@ -93,8 +93,8 @@ export function createStatusFailure(
   }
 }
 
-const describeFailure = (place: string, status: number): string =>
-  `${place} failed (${status}). Check the system, then run again.`
+const describeFailure = (systemAndHost: string, status: number): string =>
+  `${systemAndHost} failed (${status}). Check the system, then run again.`
 
 /** Returns whether the request is for the system itself, such as `the function`. The message then names only its host. */
 const startsWithSystem = (subject: string, system: string): boolean =>

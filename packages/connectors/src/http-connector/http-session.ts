@@ -379,8 +379,8 @@ async function downloadToSpool(
   onBytes(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      for (let done = 0; done < chunk.length; )
-        done += writeSync(descriptor, chunk, done, chunk.length - done, size + done)
+      for (let bytesWritten = 0; bytesWritten < chunk.length; )
+        bytesWritten += writeSync(descriptor, chunk, bytesWritten, chunk.length - bytesWritten, size + bytesWritten)
       size += chunk.length
       onBytes(chunk.length)
     }

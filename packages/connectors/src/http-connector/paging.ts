@@ -77,12 +77,12 @@ function formatInSameFormat(timestamp: string, time: number): string {
  * servers build a response completely in memory.
  */
 export function splitIntoMonths(start: string, end: string): { start: string; end: string }[] {
-  const parts: { start: string; end: string }[] = []
+  const ranges: { start: string; end: string }[] = []
   for (let first = start; ; ) {
     const [year, month] = first.split('-').map(Number) as [number, number]
     const last = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
-    if (last >= end) return [...parts, { start: first, end }]
-    parts.push({ start: first, end: last })
+    if (last >= end) return [...ranges, { start: first, end }]
+    ranges.push({ start: first, end: last })
     first = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
   }
 }

@@ -78,10 +78,10 @@ export class RecordTables implements Disposable {
     this.shape = shape
     this.#directory = directory
     this.#maxBytes = maxBytes
-    const known = shape.columns ?? []
-    const rootColumns = known.filter(({ groups }) => groups === undefined)
+    const knownColumns = shape.columns ?? []
+    const rootColumns = knownColumns.filter(({ groups }) => groups === undefined)
     this.rootTable = new TableSpool(shape.table, shape.key, rootColumns, directory, maxBytes)
-    for (const { groups } of known) if (groups) this.#findOrCreateGroupTable(groups)
+    for (const { groups } of knownColumns) if (groups) this.#findOrCreateGroupTable(groups)
   }
 
   get allTables(): TableSpool[] {
@@ -133,8 +133,8 @@ export class RecordTables implements Disposable {
         `The records of ${this.shape.table} have more than ${maxTables} groups, and each would become a table. Select less data.`,
       )
     const path = groups.join('\0')
-    const known = (this.shape.columns ?? []).filter((column) => column.groups?.join('\0') === path)
-    const columns = [...this.#createLinkColumns(groups.length), ...known]
+    const knownColumns = (this.shape.columns ?? []).filter((column) => column.groups?.join('\0') === path)
+    const columns = [...this.#createLinkColumns(groups.length), ...knownColumns]
     const table = new TableSpool(name, ['_row_id'], columns, this.#directory, this.#maxBytes)
     this.#groupTables.set(name, table)
     return table
@@ -229,13 +229,13 @@ export class TableSpool implements Disposable {
   constructor(
     name: string,
     key: readonly string[],
-    known: readonly KnownColumn[],
+    knownColumns: readonly KnownColumn[],
     directory: string,
     maxBytes: number,
   ) {
     this.name = name
     this.key = key
-    this.declaredColumns = new Map(known.map((column) => [column.path, column]))
+    this.declaredColumns = new Map(knownColumns.map((column) => [column.path, column]))
     this.#directory = directory
     this.#maxBytes = maxBytes
   }
@@ -262,9 +262,9 @@ export class TableSpool implements Disposable {
     if (this.size + bytes.length > this.#maxBytes) throw tooLarge(this.name, this.#maxBytes)
     try {
       for (let offset = 0; offset < bytes.length; ) {
-        const written = writeSync(this.descriptor, bytes, offset, bytes.length - offset, this.size)
-        offset += written
-        this.size += written
+        const bytesWritten = writeSync(this.descriptor, bytes, offset, bytes.length - offset, this.size)
+        offset += bytesWritten
+        this.size += bytesWritten
       }
     } catch (error) {
       throw diskProblem(error) ?? error

@@ -32,8 +32,8 @@ export function columnNames(paths: readonly string[]): string[] {
 
 /** Returns the name of a group table: `target` and the names of the groups, separated by two underscores. */
 export function tableName(target: string, groups: readonly string[]): string {
-  const whole = [target, ...groups.map(toIdentifier)].join('__')
-  return Buffer.byteLength(whole) <= maxNameBytes ? whole : addPathHash(whole, [target, ...groups].join('\0'))
+  const fullName = [target, ...groups.map(toIdentifier)].join('__')
+  return Buffer.byteLength(fullName) <= maxNameBytes ? fullName : addPathHash(fullName, [target, ...groups].join('\0'))
 }
 
 function toIdentifier(path: string): string {
@@ -52,10 +52,10 @@ const addPathHash = (name: string, path: string): string =>
 /** Truncates a name to this many bytes in UTF-8, without splitting a character. */
 function truncateBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
-  let kept = ''
+  let truncated = ''
   for (const character of name) {
-    if (Buffer.byteLength(kept + character) > bytes) break
-    kept += character
+    if (Buffer.byteLength(truncated + character) > bytes) break
+    truncated += character
   }
-  return kept.replace(/_+$/, '')
+  return truncated.replace(/_+$/, '')
 }

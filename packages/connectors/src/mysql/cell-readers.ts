@@ -47,19 +47,27 @@ function createValueReader(field: MysqlField): ReadValue {
   const positive = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
-      return positive ? (on) => on.view.getUint8(on.skip(1)) : (on) => on.view.getInt8(on.skip(1))
+      return positive
+        ? (cursor) => cursor.view.getUint8(cursor.skip(1))
+        : (cursor) => cursor.view.getInt8(cursor.skip(1))
     case Types.SHORT:
     case Types.YEAR:
-      return positive ? (on) => on.view.getUint16(on.skip(2), true) : (on) => on.view.getInt16(on.skip(2), true)
+      return positive
+        ? (cursor) => cursor.view.getUint16(cursor.skip(2), true)
+        : (cursor) => cursor.view.getInt16(cursor.skip(2), true)
     case Types.LONG:
     case Types.INT24:
-      return positive ? (on) => on.view.getUint32(on.skip(4), true) : (on) => on.view.getInt32(on.skip(4), true)
+      return positive
+        ? (cursor) => cursor.view.getUint32(cursor.skip(4), true)
+        : (cursor) => cursor.view.getInt32(cursor.skip(4), true)
     case Types.LONGLONG:
-      return positive ? (on) => on.view.getBigUint64(on.skip(8), true) : (on) => on.view.getBigInt64(on.skip(8), true)
+      return positive
+        ? (cursor) => cursor.view.getBigUint64(cursor.skip(8), true)
+        : (cursor) => cursor.view.getBigInt64(cursor.skip(8), true)
     case Types.FLOAT:
-      return (on) => on.view.getFloat32(on.skip(4), true)
+      return (cursor) => cursor.view.getFloat32(cursor.skip(4), true)
     case Types.DOUBLE:
-      return (on) => on.view.getFloat64(on.skip(8), true)
+      return (cursor) => cursor.view.getFloat64(cursor.skip(8), true)
     case Types.DATE:
     case Types.NEWDATE:
       return readDate
@@ -69,7 +77,7 @@ function createValueReader(field: MysqlField): ReadValue {
     case Types.TIME:
       return readTime
     case Types.BIT:
-      return field.columnLength === 1 ? (on) => readBits(on) === 1n : readBits
+      return field.columnLength === 1 ? (cursor) => readBits(cursor) === 1n : readBits
     default:
       return isBinary(field) && !isJson(field) && !isDecimal(field) ? readBytes : readText
   }
@@ -79,60 +87,60 @@ function createValueReader(field: MysqlField): ReadValue {
 const isDecimal = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
-function readBits(on: PacketCursor): bigint {
-  const length = on.readLength()
-  const from = on.skip(length)
+function readBits(cursor: PacketCursor): bigint {
+  const length = cursor.readLength()
+  const from = cursor.skip(length)
   let value = 0n
-  for (let index = 0; index < length; index++) value = (value << 8n) | BigInt(on.bytes[from + index]!)
+  for (let index = 0; index < length; index++) value = (value << 8n) | BigInt(cursor.bytes[from + index]!)
   return value
 }
 
-function readBytes(on: PacketCursor): Uint8Array {
-  const length = on.readLength()
-  const from = on.skip(length)
-  return on.bytes.subarray(from, from + length)
+function readBytes(cursor: PacketCursor): Uint8Array {
+  const length = cursor.readLength()
+  const from = cursor.skip(length)
+  return cursor.bytes.subarray(from, from + length)
 }
 
-function readText(on: PacketCursor): string {
-  const length = on.readLength()
-  const from = on.skip(length)
-  return on.bytes.toString('utf8', from, from + length)
+function readText(cursor: PacketCursor): string {
+  const length = cursor.readLength()
+  const from = cursor.skip(length)
+  return cursor.bytes.toString('utf8', from, from + length)
 }
 
 const padTwoDigits = (value: number): string => String(value).padStart(2, '0')
 
 /** Formats a date as `2026-11-21`. Parts can be zero. */
-function readDate(on: PacketCursor): string {
-  return formatDate(on, on.readLength())
+function readDate(cursor: PacketCursor): string {
+  return formatDate(cursor, cursor.readLength())
 }
 
 /** Formats a timestamp as `2026-11-21 09:30:00`, with six decimal places if it has microseconds. */
-function readTimestamp(on: PacketCursor): string {
-  const length = on.readLength()
-  const date = formatDate(on, Math.min(length, 4))
-  return length <= 4 ? `${date} 00:00:00` : `${date} ${formatClock(on, 0, length === 11)}`
+function readTimestamp(cursor: PacketCursor): string {
+  const length = cursor.readLength()
+  const date = formatDate(cursor, Math.min(length, 4))
+  return length <= 4 ? `${date} 00:00:00` : `${date} ${formatClock(cursor, 0, length === 11)}`
 }
 
 /** Formats a TIME as `-838:59:59`. It can be negative, and longer than a day. */
-function readTime(on: PacketCursor): string {
-  const length = on.readLength()
+function readTime(cursor: PacketCursor): string {
+  const length = cursor.readLength()
   if (length === 0) return '00:00:00'
-  const negative = on.view.getUint8(on.skip(1)) === 1
-  const days = on.view.getUint32(on.skip(4), true)
-  return (negative ? '-' : '') + formatClock(on, days * 24, length === 12)
+  const negative = cursor.view.getUint8(cursor.skip(1)) === 1
+  const days = cursor.view.getUint32(cursor.skip(4), true)
+  return (negative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
 }
 
-function formatDate(on: PacketCursor, length: number): string {
+function formatDate(cursor: PacketCursor, length: number): string {
   if (length === 0) return '0000-00-00'
-  const year = on.view.getUint16(on.skip(2), true)
-  const at = on.skip(2)
-  return `${String(year).padStart(4, '0')}-${padTwoDigits(on.bytes[at]!)}-${padTwoDigits(on.bytes[at + 1]!)}`
+  const year = cursor.view.getUint16(cursor.skip(2), true)
+  const position = cursor.skip(2)
+  return `${String(year).padStart(4, '0')}-${padTwoDigits(cursor.bytes[position]!)}-${padTwoDigits(cursor.bytes[position + 1]!)}`
 }
 
-function formatClock(on: PacketCursor, hoursBefore: number, withFraction: boolean): string {
-  const at = on.skip(3)
-  const seconds = `${padTwoDigits(hoursBefore + on.bytes[at]!)}:${padTwoDigits(on.bytes[at + 1]!)}:${padTwoDigits(on.bytes[at + 2]!)}`
+function formatClock(cursor: PacketCursor, hoursBefore: number, withFraction: boolean): string {
+  const position = cursor.skip(3)
+  const seconds = `${padTwoDigits(hoursBefore + cursor.bytes[position]!)}:${padTwoDigits(cursor.bytes[position + 1]!)}:${padTwoDigits(cursor.bytes[position + 2]!)}`
   if (!withFraction) return seconds
-  const fraction = on.view.getUint32(on.skip(4), true)
+  const fraction = cursor.view.getUint32(cursor.skip(4), true)
   return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
 }

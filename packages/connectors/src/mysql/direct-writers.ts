@@ -129,11 +129,11 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
   const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
   return (cursor, out) => {
     const length = cursor.readLength()
-    const at = cursor.skip(length)
+    const position = cursor.skip(length)
     const { bytes, view } = cursor
-    const year = length === 0 ? 0 : view.getUint16(at, true)
-    const month = length === 0 ? 0 : bytes[at + 2]!
-    const day = length === 0 ? 0 : bytes[at + 3]!
+    const year = length === 0 ? 0 : view.getUint16(position, true)
+    const month = length === 0 ? 0 : bytes[position + 2]!
+    const day = length === 0 ? 0 : bytes[position + 3]!
     if (year === 0 || month === 0 || day === 0) {
       nulled.zeroDates++
       out.writeNull()
@@ -141,8 +141,8 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
     }
     if (!isDay(year, month, day)) throw new UnstorableValue(`is not a valid ${dataType}`)
     moment.days = daysFrom2000(year, month, day)
-    moment.seconds = length > 4 ? bytes[at + 4]! * 3600 + bytes[at + 5]! * 60 + bytes[at + 6]! : 0
-    moment.microseconds = length > 7 ? view.getUint32(at + 7, true) : 0
+    moment.seconds = length > 4 ? bytes[position + 4]! * 3600 + bytes[position + 5]! * 60 + bytes[position + 6]! : 0
+    moment.microseconds = length > 7 ? view.getUint32(position + 7, true) : 0
     writeMoment(out, moment, dataType)
   }
 }

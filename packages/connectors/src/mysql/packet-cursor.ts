@@ -5,12 +5,12 @@ export class PacketCursor {
   position = 0
   #end = 0
 
-  start(bytes: Buffer, at: number, end: number): void {
+  start(bytes: Buffer, index: number, end: number): void {
     if (bytes !== this.bytes) {
       this.bytes = bytes
       this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     }
-    this.position = at
+    this.position = index
     this.#end = end
   }
 

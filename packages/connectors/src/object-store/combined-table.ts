@@ -76,10 +76,10 @@ export function addOwnColumns(
   rows: readonly PreviewCell[][],
   { key: name, lastModified }: StoredObject,
 ) {
-  const at = lastModified.toISOString()
+  const modifiedAt = lastModified.toISOString()
   return {
     columns: createCombinedTable(columns, { keyed: false }),
-    rows: rows.map((cells, index) => [...cells, name, String(index + 1), at]),
+    rows: rows.map((cells, index) => [...cells, name, String(index + 1), modifiedAt]),
   }
 }
 
@@ -120,14 +120,14 @@ export function findCommonType(one: StoredType, other: StoredType): StoredType {
 }
 
 /** Returns the union of two lists of columns: the columns of the first list, then the columns that only the second list has. */
-export function uniteColumns(one: readonly Column[], other: readonly Column[]): Column[] {
-  const more = new Map(other.map((column) => [column.name, column]))
-  const all = one.map((column): Column => {
-    const twin = more.get(column.name)
-    more.delete(column.name)
+export function uniteColumns(columns: readonly Column[], other: readonly Column[]): Column[] {
+  const otherColumns = new Map(other.map((column) => [column.name, column]))
+  const united = columns.map((column): Column => {
+    const twin = otherColumns.get(column.name)
+    otherColumns.delete(column.name)
     return twin ? { name: column.name, label: column.label, ...mergeColumnLists(column, twin) } : column
   })
-  return [...all, ...more.values()]
+  return [...united, ...otherColumns.values()]
 }
 
 /**
@@ -155,8 +155,8 @@ const isNumericType = ({ dataType }: StoredType): boolean =>
   integerTypes.includes(dataType) || floatTypes.includes(dataType) || dataType === 'DECIMAL'
 
 function countDigits({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
-  const whole = digitsByInteger[dataType]
-  if (whole !== undefined) return { before: whole, after: 0 }
+  const integerDigits = digitsByInteger[dataType]
+  if (integerDigits !== undefined) return { before: integerDigits, after: 0 }
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }
 
@@ -171,21 +171,21 @@ export function describeDifferences(
   shapes: readonly (readonly Column[])[],
   united: readonly Column[],
 ): string | undefined {
-  const all = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
+  const columnMaps = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
   const notes = united.flatMap((column) => {
-    const found = all.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
-    const lacking = shapes.length - found.length
-    const kinds = new Map(found.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
+    const sameColumns = columnMaps.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
+    const lacking = shapes.length - sameColumns.length
+    const kinds = new Map(sameColumns.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
     const changes = [
       ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
-      ...(found.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
+      ...(sameColumns.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
         ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
         : []),
     ]
     return changes.length > 0 ? [`"${column.label}": ${changes.join('; ')}`] : []
   })
   if (notes.length === 0) return undefined
-  const more =
+  const moreText =
     notes.length > maxNamedColumns ? `, and ${formatCount(notes.length - maxNamedColumns, 'column')} more` : ''
-  return `The objects have different columns. The table has all columns, with types that fit all objects; columns that an object lacks are empty in its rows. ${notes.slice(0, maxNamedColumns).join('. ')}${more}.`
+  return `The objects have different columns. The table has all columns, with types that fit all objects; columns that an object lacks are empty in its rows. ${notes.slice(0, maxNamedColumns).join('. ')}${moreText}.`
 }

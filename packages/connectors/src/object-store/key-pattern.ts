@@ -28,19 +28,19 @@ const maxKeyLength = 2_048
  */
 export function compileKeyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
-  const shown = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
+  const shownPattern = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
-    throw new SourceProblem('PATTERN_INVALID', `The key "${shown}" is not a valid key pattern. ${problem}`)
+    throw new SourceProblem('PATTERN_INVALID', `The key "${shownPattern}" is not a valid key pattern. ${problem}`)
   if (alternatives.length > maxAlternatives)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',
-      `The braces in "${shown}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
+      `The braces in "${shownPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
     )
   if (alternatives.reduce((sum, { length }) => sum + length, 0) > maxTokens)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',
-      `"${shown}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
+      `"${shownPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
     )
   const starts = alternatives.map(getLiteralPrefix)
   const prefix = starts.reduce(getCommonPrefix)
@@ -68,19 +68,19 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
     if (choices) choices.at(-1)!.push(token)
     else for (const tokens of alternatives) tokens.push(token)
   }
-  for (let at = 0; at < signs.length; at++) {
-    const sign = signs[at]!
+  for (let position = 0; position < signs.length; position++) {
+    const sign = signs[position]!
     if (sign === '\\') {
-      const escaped = signs[++at]
+      const escaped = signs[++position]
       if (escaped === undefined)
         return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
       add({ kind: 'sign', sign: escaped })
     } else if (sign === '[') {
-      const end = signs.indexOf(']', at + 2)
+      const end = signs.indexOf(']', position + 2)
       if (end < 0)
         return invalid('The bracket [ is not closed, or is empty. Add ], or write \\[ for a literal bracket.')
-      add(parseCharacterSet(signs.slice(at + 1, end)))
-      at = end
+      add(parseCharacterSet(signs.slice(position + 1, end)))
+      position = end
     } else if (sign === '{') {
       if (choices) return invalid('Nested braces are not supported. Write all alternatives in one pair of braces.')
       choices = [[]]
@@ -91,12 +91,12 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
       choices = undefined
       if (alternatives.length <= maxAlternatives)
         alternatives = alternatives.flatMap((tokens) => closed.map((choice) => [...tokens, ...choice]))
-    } else if (sign === '*' && signs[at + 1] === '*') {
-      const isAlone = (at === 0 || signs[at - 1] === '/') && [undefined, '/'].includes(signs[at + 2])
+    } else if (sign === '*' && signs[position + 1] === '*') {
+      const isAlone = (position === 0 || signs[position - 1] === '/') && [undefined, '/'].includes(signs[position + 2])
       if (!isAlone) return invalid('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
       add({ kind: 'folders' })
       // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
-      at += 2
+      position += 2
     } else if (sign === '*') add({ kind: 'some' })
     else if (sign === '?') add({ kind: 'any' })
     else add({ kind: 'sign', sign })
@@ -112,17 +112,17 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
 function parseCharacterSet(signs: string[]): PatternToken {
   const not = signs[0] === '!' || signs[0] === '^'
   const ranges: [string, string][] = []
-  for (let at = not ? 1 : 0; at < signs.length; at++) {
-    const isRange = signs[at + 1] === '-' && signs[at + 2] !== undefined
-    ranges.push([signs[at]!, isRange ? signs[at + 2]! : signs[at]!])
-    if (isRange) at += 2
+  for (let position = not ? 1 : 0; position < signs.length; position++) {
+    const isRange = signs[position + 1] === '-' && signs[position + 2] !== undefined
+    ranges.push([signs[position]!, isRange ? signs[position + 2]! : signs[position]!])
+    if (isRange) position += 2
   }
   return { kind: 'set', not, ranges }
 }
 
-function getLiteralPrefix(all: readonly PatternToken[]): string {
+function getLiteralPrefix(tokens: readonly PatternToken[]): string {
   let fixed = ''
-  for (const token of all) {
+  for (const token of tokens) {
     if (token.kind !== 'sign') break
     fixed += token.sign
   }
@@ -136,13 +136,13 @@ function getCommonPrefix(one: string, other: string): string {
 }
 
 /** Compares the key with all possible positions of the pattern in one pass, so the time is limited for every pattern. */
-function matchesTokens(all: readonly PatternToken[], key: readonly string[]): boolean {
-  const last = all.length - 1
-  let places = new PatternPositions(all.length)
-  let after = new PatternPositions(all.length)
+function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
+  const last = tokens.length - 1
+  let places = new PatternPositions(tokens.length)
+  let after = new PatternPositions(tokens.length)
   const enter = (into: PatternPositions, from: number, atFolder: boolean): void => {
     for (let at = from; into.add(at); at++) {
-      const kind = all[at]?.kind
+      const kind = tokens[at]?.kind
       if (kind !== 'some' && !(kind === 'folders' && (atFolder || at === last))) return
     }
   }
@@ -152,7 +152,7 @@ function matchesTokens(all: readonly PatternToken[], key: readonly string[]): bo
     const atFolder = sign === '/'
     for (let index = 0; index < places.size; index++) {
       const at = places.list[index]!
-      const token = all[at]
+      const token = tokens[at]
       if (token === undefined) continue
       if (token.kind === 'folders') enter(after, at, atFolder)
       else if (token.kind === 'some') {
@@ -162,7 +162,7 @@ function matchesTokens(all: readonly PatternToken[], key: readonly string[]): bo
     ;[places, after] = [after, places]
     if (places.size === 0) return false
   }
-  return places.has(all.length)
+  return places.has(tokens.length)
 }
 
 /** A set of positions of a pattern that can be cleared in constant time. */

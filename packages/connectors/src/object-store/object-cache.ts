@@ -31,9 +31,9 @@ export class ObjectCache implements Disposable {
   ): AsyncGenerator<[index: number, local: LocalObject], void, void> {
     const fetched = this.#objects.map(() => 0)
     let sum = 0
-    const make = async (index: number, both: AbortSignal): Promise<LocalObject> => {
-      const kept = this.#take(index)
-      if (kept) return kept
+    const load = async (index: number, loadSignal: AbortSignal): Promise<LocalObject> => {
+      const cached = this.#take(index)
+      if (cached) return cached
       const onObjectProgress = (bytes: number) => {
         sum += bytes - fetched[index]!
         fetched[index] = bytes
@@ -43,12 +43,12 @@ export class ObjectCache implements Disposable {
         this.#reading,
         this.#objects[index]!,
         { log: this.#report.log, onProgress: onObjectProgress },
-        both,
+        loadSignal,
       )
     }
     const weights = this.#objects.map(({ size }) => size)
     let index = 0
-    for await (const local of prefetchInOrder({ weights, mostAhead: prefetchLimits, make }, signal)) {
+    for await (const local of prefetchInOrder({ weights, mostAhead: prefetchLimits, load }, signal)) {
       try {
         yield [index, local]
       } finally {
@@ -82,16 +82,16 @@ interface PrefetchOptions<T extends Disposable> {
   weights: readonly number[]
   /** Limits of the items that are prepared before the consumer requests them. */
   mostAhead: { things: number; weight: number }
-  make(index: number, signal: AbortSignal): Promise<T>
+  load(index: number, signal: AbortSignal): Promise<T>
 }
 
 /** Prepares items in advance and yields them in order. Disposes of items that the consumer does not take. */
 export async function* prefetchInOrder<T extends Disposable>(
-  { weights, mostAhead, make }: PrefetchOptions<T>,
+  { weights, mostAhead, load }: PrefetchOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
-  const left = new AbortController()
-  const both = AbortSignal.any([signal, left.signal])
+  const abandoned = new AbortController()
+  const loadSignal = AbortSignal.any([signal, abandoned.signal])
   const ahead: Promise<T>[] = []
   let next = 0
   let weight = 0
@@ -99,19 +99,20 @@ export async function* prefetchInOrder<T extends Disposable>(
     for (let index = 0; index < weights.length; index++) {
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
-        const made = make(next, both)
+        const pending = load(next, loadSignal)
         // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
-        made.catch(() => {})
-        ahead.push(made)
+        pending.catch(() => {})
+        ahead.push(pending)
         next += 1
       }
-      const made = await ahead.shift()!
+      const result = await ahead.shift()!
       weight -= weights[index]!
-      yield made
+      yield result
     }
   } finally {
-    left.abort()
-    for (const one of await Promise.allSettled(ahead)) if (one.status === 'fulfilled') one.value[Symbol.dispose]()
+    abandoned.abort()
+    for (const outcome of await Promise.allSettled(ahead))
+      if (outcome.status === 'fulfilled') outcome.value[Symbol.dispose]()
   }
 
   function fits(index: number): boolean {

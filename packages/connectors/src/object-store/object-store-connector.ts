@@ -105,8 +105,8 @@ function createObjectsRequest({ settings, cursor, mode, reset }: ReadRequest): O
 /** Returns the options of the file reader. The delimiter is a separate setting of object stores; formats other than CSV ignore it. */
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
-  const known = findRememberedDialect(remembered)
-  return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
+  const lastDialect = findRememberedDialect(remembered)
+  return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 
 /** Lists the buckets or containers of the account. */
@@ -141,9 +141,9 @@ async function listObjectOptions(
 }
 
 /** Adds the options whose name contains the query. Returns whether there are enough. */
-function collect(options: SourceOption[], query: string, found: readonly SourceOption[]): boolean {
-  const wanted = query.toLowerCase()
-  options.push(...found.filter(({ name }) => name.toLowerCase().includes(wanted)))
+function collect(options: SourceOption[], query: string, collected: readonly SourceOption[]): boolean {
+  const searchText = query.toLowerCase()
+  options.push(...collected.filter(({ name }) => name.toLowerCase().includes(searchText)))
   options.splice(maxOptions)
   return options.length === maxOptions
 }

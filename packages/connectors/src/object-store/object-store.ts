@@ -186,7 +186,7 @@ export interface StoreErrorResponse {
   status: number
   /** The error code, such as `NoSuchKey`. Empty if the response has none. */
   code: string
-  words: string
+  message: string
   /** The actual region of the bucket, if the request was sent to another region. */
   region: string | undefined
   headers: Headers
@@ -205,35 +205,35 @@ const retryableCodes = new Set([
 
 export function parseErrorResponse(status: number, headers: Headers, body: string, host: string): StoreErrorResponse {
   const region = headers.get('x-amz-bucket-region') ?? undefined
-  const normalizeETag = { status, code: headers.get('x-ms-error-code') ?? '', words: '', region, headers }
+  const reply = { status, code: headers.get('x-ms-error-code') ?? '', message: '', region, headers }
   const text = body.replace(/^\uFEFF/, '')
-  if (!/^\s*</.test(text) || /^\s*<(!doctype|html)/i.test(text)) return normalizeETag
+  if (!/^\s*</.test(text) || /^\s*<(!doctype|html)/i.test(text)) return reply
   const root = parseXml(text, host)
   const error = root.name === 'Error' ? root : findChild(root, 'Error')
-  if (!error) return normalizeETag
+  if (!error) return reply
   return {
-    ...normalizeETag,
-    code: getChildText(error, 'Code') || normalizeETag.code,
-    words: getChildText(error, 'Message'),
+    ...reply,
+    code: getChildText(error, 'Code') || reply.code,
+    message: getChildText(error, 'Message'),
     region: region ?? (getChildText(error, 'Region') || undefined),
   }
 }
 
 export function createStatusProblem(
-  { status, code, words, headers }: StoreErrorResponse,
-  { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },
+  { status, code, message: serverText, headers }: StoreErrorResponse,
+  { host, action, secrets }: { host: string; action: string; secrets: readonly (string | undefined)[] },
 ): SourceProblem | TransientError {
-  let message = [code, words].filter(Boolean).join(': ')
+  let message = [code, serverText].filter(Boolean).join(': ')
   for (const secret of secrets) if (secret) message = message.replaceAll(secret, '…')
-  const shown = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  const shortMessage = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
   if (status < 400)
     return new SourceProblem(
       'REDIRECTED',
-      `${host} redirects the request for ${what}, but Sluice does not follow redirects of object stores. Enter the region of the bucket, or the final address of the store.`,
+      `${host} redirects the request for ${action}, but Sluice does not follow redirects of object stores. Enter the region of the bucket, or the final address of the store.`,
     )
   const problem = new SourceProblem(
     status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
-    `${host} returned the status ${status} for ${what}.${shown ? ` It says: ${shown}` : ''}`,
+    `${host} returned the status ${status} for ${action}.${shortMessage ? ` It says: ${shortMessage}` : ''}`,
   )
   return retryableStatuses.has(status) || retryableCodes.has(code)
     ? new TransientError(problem, parseRetryAfter(headers))

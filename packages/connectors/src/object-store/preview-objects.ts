@@ -17,34 +17,39 @@ const maxWholeBytes = 64 * 1024 * 1024
 export async function previewObjects(
   reading: ObjectReading,
   key: string,
-  most: number,
+  maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { store, retryPolicy } = reading
   const { single, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
   const [object, another] = objects
-  const found = await previewObject(reading, object!, most, signal)
-  if (single) return found
-  const more = another
+  const preview = await previewObject(reading, object!, maxRows, signal)
+  if (single) return preview
+  const moreText = another
     ? `The preview shows the first of several objects that match "${key}".`
     : `The preview shows the only object that matches "${key}".`
-  const { columns, rows, notes, complete, ...rest } = found
-  return { ...rest, ...addOwnColumns(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
+  const { columns, rows, notes, complete, ...rest } = preview
+  return {
+    ...rest,
+    ...addOwnColumns(columns, rows, object!),
+    notes: [...notes, moreText],
+    complete: complete && !another,
+  }
 }
 
 async function previewObject(
   reading: ObjectReading,
   object: StoredObject,
-  most: number,
+  maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const isWhole = object.size <= startBytes
   using start = await fetchObject(reading, object, { log() {} }, signal, isWhole ? undefined : startBytes)
   const kind = preparePreviewFile(reading, start)
-  if (kind === 'START' || isWhole) return await previewLocalFile(reading, start, { most, isWhole, kind }, signal)
+  if (kind === 'START' || isWhole) return await previewLocalFile(reading, start, { maxRows, isWhole, kind }, signal)
   if (object.size > maxWholeBytes) throw createTooLargeProblem(object)
-  using whole = await fetchObject(reading, object, { log() {} }, signal)
-  return await previewLocalFile(reading, whole, { most, isWhole: true, kind }, signal)
+  using localObject = await fetchObject(reading, object, { log() {} }, signal)
+  return await previewLocalFile(reading, localObject, { maxRows, isWhole: true, kind }, signal)
 }
 
 /** START: a preview can read a file without its end. WHOLE and PARQUET: it needs the complete file. */
@@ -71,18 +76,18 @@ function cutIncompleteLine(fd: number, size: number): void {
 async function previewLocalFile(
   reading: ObjectReading,
   local: LocalObject,
-  { most, isWhole, kind }: { most: number; isWhole: boolean; kind: PreviewKind },
+  { maxRows, isWhole, kind }: { maxRows: number; isWhole: boolean; kind: PreviewKind },
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { filesDirectory, options } = reading
   // Parquet has no preview of its own, so its first rows are read as by a run. That needs the complete object.
   const previewParquet = () =>
-    previewFeed((report, ending) => readLocalObject(reading, local, report, ending), most, signal)
+    previewFeed((report, ending) => readLocalObject(reading, local, report, ending), maxRows, signal)
   if (kind === 'PARQUET') return previewParquet()
   try {
     const upload = { path: local.fd, name: local.object.key, filesDirectory }
-    const found = await previewUpload(upload, options, most, signal)
-    return { ...found, complete: found.complete && isWhole }
+    const preview = await previewUpload(upload, options, maxRows, signal)
+    return { ...preview, complete: preview.complete && isWhole }
   } catch (error) {
     // Parquet inside gzip or ZIP is only recognised after decompression.
     if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error

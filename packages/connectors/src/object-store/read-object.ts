@@ -84,12 +84,12 @@ export async function* readLocalObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: onProgress, second } = splitProgress(report)
-  using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
-  const { file, format } = opened
-  const fileReport = { ...report, progress: second(file.size) }
-  if (format === 'DELIMITED') return yield* readOpened(opened, options, fileReport, signal)
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
+  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  using upload = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
+  const { file, format } = upload
+  const fileReport = { ...report, progress: onSecondProgress(file.size) }
+  if (format === 'DELIMITED') return yield* readOpened(upload, options, fileReport, signal)
+  if (!upload.inPlace) report.log('INFO', 'LOW', upload.formatSentence)
   yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }
 
@@ -130,19 +130,19 @@ async function downloadObject(options: ObjectDownload, signal: AbortSignal): Pro
   const to = Math.min(object.size, options.firstBytes ?? object.size)
   if (to > limits.mostBytes) throw createObjectTooLargeProblem(object, limits)
   const failed = new AbortController()
-  const both = AbortSignal.any([signal, failed.signal])
-  let done = 0
+  const downloadSignal = AbortSignal.any([signal, failed.signal])
+  let bytesWritten = 0
   let next = 0
   const onBytes = (bytes: number) => {
-    done += bytes
-    onProgress(done)
+    bytesWritten += bytes
+    onProgress(bytesWritten)
   }
 
   async function downloadParts(): Promise<void> {
     while (next < to) {
       const from = next
       next = Math.min(to, from + limits.partBytes)
-      await downloadPart({ ...options, onBytes }, from, next, both)
+      await downloadPart({ ...options, onBytes }, from, next, downloadSignal)
     }
   }
 
@@ -169,29 +169,29 @@ async function downloadPart(
   to: number,
   signal: AbortSignal,
 ): Promise<void> {
-  let at = from
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
-  while (at < to) {
-    const before = at
+  let position = from
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  while (position < to) {
+    const before = position
     try {
-      const bytes = await store.open(object, at, to, signal)
+      const bytes = await store.open(object, position, to, signal)
       if (bytes.unpacked) {
         await bytes.cancel()
         throw new ContentEncoded()
       }
-      let place = bytes.from
+      let filePosition = bytes.from
       for await (const chunk of bytes.chunks) {
         // A store that does not support ranges returns the whole object.
-        const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
-        place += chunk.length
-        if (piece.length > 0) await writeCompletely(fd, piece, at)
-        at += piece.length
+        const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
+        filePosition += chunk.length
+        if (piece.length > 0) await writeCompletely(fd, piece, position)
+        position += piece.length
         onBytes(piece.length)
-        if (place > to) break
+        if (filePosition > to) break
       }
-      if (at < to) throw new TransientError(createConnectionLostProblem(store.host, object))
+      if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
-      if (at > before) attempts.reset()
+      if (position > before) attempts.reset()
       await attempts.waitAfter(error)
     }
   }
@@ -210,26 +210,26 @@ async function downloadDecompressed(
   const { ratio, ratioFrom } = defaultUploadLimits
   const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
-  let at = 0
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
+  let position = 0
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   for (;;) {
-    const before = at
+    const before = position
     try {
       const { chunks } = await store.open(object, 0, object.size, signal)
-      let place = 0
+      let filePosition = 0
       for await (const chunk of chunks) {
-        const piece = chunk.subarray(Math.max(0, at - place))
-        place += chunk.length
+        const piece = chunk.subarray(Math.max(0, position - filePosition))
+        filePosition += chunk.length
         if (piece.length === 0) continue
-        if (place > maxBytes) throw createObjectTooLargeProblem(object, limits)
-        await writeCompletely(fd, piece, at)
-        at += piece.length
-        onProgress(Math.min(to, at))
-        if (firstBytes !== undefined && at >= firstBytes) return at
+        if (filePosition > maxBytes) throw createObjectTooLargeProblem(object, limits)
+        await writeCompletely(fd, piece, position)
+        position += piece.length
+        onProgress(Math.min(to, position))
+        if (firstBytes !== undefined && position >= firstBytes) return position
       }
-      return at
+      return position
     } catch (error) {
-      if (at > before) attempts.reset()
+      if (position > before) attempts.reset()
       await attempts.waitAfter(error)
     }
   }

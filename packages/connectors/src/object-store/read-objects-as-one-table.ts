@@ -30,7 +30,7 @@ export interface CombinedReading {
   /** Called with the number of rows of each object, by key. */
   counts: Map<string, number>
   /** Called after all rows are counted. Returns further objects to read; `before` contains their columns. */
-  rest?(): readonly StoredObject[]
+  unreadObjects?(): readonly StoredObject[]
 }
 
 /**
@@ -40,31 +40,33 @@ export interface CombinedReading {
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
-  { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
+  { objects, before = [], keyed, counts, unreadObjects = () => [] }: CombinedReading,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
-  const { first, second } = splitProgress(report)
+  const { first, onSecondProgress } = splitProgress(report)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
   const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
-  const kept = keptOf(objects)
+  const cache = keptOf(objects)
   let besides: ObjectCache | undefined
   const shapes = new Map<string, Column[]>()
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
-    const found = await readTableShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
-      if (!isEmptyListProblem(error)) throw error
-      emptyListProblem ??= error
-      return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
-    })
-    shapes.set(local.object.key, found.columns)
-    if (found.unread !== undefined) unread.push(found.unread)
-    return found.columns
+    const tableShape = await readTableShape(reading, local, () => report.progress({}), signal).catch(
+      (error: unknown) => {
+        if (!isEmptyListProblem(error)) throw error
+        emptyListProblem ??= error
+        return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
+      },
+    )
+    shapes.set(local.object.key, tableShape.columns)
+    if (tableShape.unread !== undefined) unread.push(tableShape.unread)
+    return tableShape.columns
   }
-  for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
+  for await (const [, local] of cache.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)
   const unite = () => {
     const united = [...shapes.values()].reduce((one: readonly Column[], other) => uniteColumns(one, other), before)
@@ -77,7 +79,7 @@ export async function* readObjectsAsOneTable(
   )
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = createCombinedTable(unite(), { keyed })
-  const progress = second(total)
+  const progress = onSecondProgress(total)
 
   let hasStarted = false
   /** Objects for which the sampled types were wrong. The next read examines them completely before it returns types. */
@@ -101,8 +103,8 @@ export async function* readObjectsAsOneTable(
         try {
           for await (const { content } of readLocalObject(readingOf(object), local, reportOfObject, signal)) {
             for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
-            const facts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
-            for (const { column, evidence } of facts) held.set(column, [...(held.get(column) ?? []), evidence])
+            const columnFacts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
+            for (const { column, evidence } of columnFacts) held.set(column, [...(held.get(column) ?? []), evidence])
           }
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
@@ -115,14 +117,14 @@ export async function* readObjectsAsOneTable(
         read.rows = reportOfObject.rowsSoFar()
       }
     }
-    yield* of(kept)
-    yield* of((besides ??= keptOf(rest())))
+    yield* of(cache)
+    yield* of((besides ??= keptOf(unreadObjects())))
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
   const readingOf = ({ key }: StoredObject): ObjectReading =>
     misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
-  const facts = () => [...held].map(([column, all]) => mergeFacts(column, all))
-  const content = { format: 'copy-binary' as const, rows, size: total, facts }
+  const mergedFacts = () => [...held].map(([column, evidences]) => mergeFacts(column, evidences))
+  const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
 
@@ -139,9 +141,9 @@ function describeAllUnreadParts(unread: readonly string[]): string {
 type OptionalEvidence = ColumnFacts['evidence']
 
 /** Merges the type evidence of the objects. A column is undecided only if it is undecided in every object. */
-function mergeFacts(column: string, all: readonly OptionalEvidence[]): ColumnFacts {
-  const decided = all.filter((one) => one !== 'NOTHING')
-  const [first] = decided.length > 0 ? decided : all
+function mergeFacts(column: string, evidences: readonly OptionalEvidence[]): ColumnFacts {
+  const decided = evidences.filter((one) => one !== 'NOTHING')
+  const [first] = decided.length > 0 ? decided : evidences
   return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
 }
 

@@ -17,9 +17,9 @@ export interface ObjectsRequest {
 /** Objects that are new since the previous load, and those that did not change. */
 export interface ObjectIncrement {
   before: LoadedObjects
-  fresh: StoredObject[]
+  newObjects: StoredObject[]
   changed: StoredObject[]
-  same: StoredObject[]
+  unchangedObjects: StoredObject[]
 }
 
 /**
@@ -35,10 +35,10 @@ export async function findIncrement(
   const before = parseLoadedObjects(cursor, settings)
   if (!before) return undefined
   const { single, objects } = await selectObjects({ ...reading, key }, signal)
-  const { fresh, changed, same, gone } = diffObjects(before, objects)
-  const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
-  if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
-  return { before, fresh, changed, same }
+  const { newObjects, changed, unchangedObjects, gone } = diffObjects(before, objects)
+  const hasRowCounts = changed.every((object) => Object.hasOwn(before.rows, object.key))
+  if (gone > 0 || !hasRowCounts || (single && changed.length > 0)) return undefined
+  return { before, newObjects, changed, unchangedObjects }
 }
 
 /** Reads the objects that match a key pattern as one table. Throws `SourceProblem`, or the reason of the signal after an abort. */
@@ -71,36 +71,36 @@ export async function* readObjects(
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before, fresh, changed, same }: ObjectIncrement,
+  { before, newObjects, changed, unchangedObjects }: ObjectIncrement,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const others = changed.length === 0 ? '' : `, ${changed.length} changed`
+  const changedText = changed.length === 0 ? '' : `, ${changed.length} changed`
   report.log(
     'INFO',
     'LOW',
-    `${formatObjectCount(fresh.length)} new${others}; ${same.length} ${formatIsOrAre(same.length)} unchanged.`,
+    `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedObjects.length} ${formatIsOrAre(unchangedObjects.length)} unchanged.`,
   )
-  const came = sortByKey([...fresh, ...changed])
-  if (came.length === 0) return
+  const objectsToRead = sortByKey([...newObjects, ...changed])
+  if (objectsToRead.length === 0) return
   const counts = new Map<string, number>()
   const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
-  let whole = false
-  const rest = (): readonly StoredObject[] => {
-    const one = shorter()
-    if (one === undefined) return []
-    const text = `"${one.key}" has fewer rows than before, so all objects are read and replace the old rows.`
-    if (!whole) report.log('INFO', 'MEDIUM', text)
-    whole = true
-    return same
+  let isComplete = false
+  const unreadObjects = (): readonly StoredObject[] => {
+    const shorterObject = shorter()
+    if (shorterObject === undefined) return []
+    const text = `"${shorterObject.key}" has fewer rows than before, so all objects are read and replace the old rows.`
+    if (!isComplete) report.log('INFO', 'MEDIUM', text)
+    isComplete = true
+    return unchangedObjects
   }
-  const combined = { objects: came, before: before.columns, keyed: true, counts, rest }
+  const combined = { objects: objectsToRead, before: before.columns, keyed: true, counts, unreadObjects }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
-      return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
+      return createLoadedObjects(settings, [...unchangedObjects, ...objectsToRead], omitOwnColumns(feed.columns), rows)
     }
-    yield { ...feed, cursor, whole: () => whole }
+    yield { ...feed, cursor, whole: () => isComplete }
   }
 }
 
@@ -110,12 +110,12 @@ async function* readSingleObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first, second } = splitProgress(report)
+  const { first, onSecondProgress } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using local = await fetchObject(reading, object, { log, onProgress }, signal)
   try {
-    yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
+    yield* readLocalObject(reading, local, { ...report, progress: onSecondProgress(local.size) }, signal)
   } catch (error) {
     if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
     yield emptyRowStream('', [...reading.columnsBefore])
@@ -126,15 +126,15 @@ const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
 const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
 
 function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
-  const left = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
+  const emptyText = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${left}.`
+  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${emptyText}.`
 }
 
 function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
-  const { fresh, changed, gone } = diffObjects(before, objects)
+  const { newObjects, changed, gone } = diffObjects(before, objects)
   if (changed.length + gone === 0) return
-  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${fresh.length} ${formatIsOrAre(fresh.length)} new: all objects are read and replace the old rows.`
+  const message = `Since the last load, ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 
@@ -151,10 +151,10 @@ export interface LoadedObjects {
 
 /** The difference between the objects in the store and those of the previous load. */
 interface ObjectDifferences {
-  fresh: StoredObject[]
+  newObjects: StoredObject[]
   changed: StoredObject[]
   /** Objects that did not change. */
-  same: StoredObject[]
+  unchangedObjects: StoredObject[]
   gone: number
 }
 
@@ -181,17 +181,17 @@ function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects |
 }
 
 function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
-  const known = new Map(Object.entries(before.objects))
-  const found: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
+  const versionsByKey = new Map(Object.entries(before.objects))
+  const differences: ObjectDifferences = { newObjects: [], changed: [], unchangedObjects: [], gone: 0 }
   for (const object of objects) {
-    const mark = known.get(object.key)
+    const mark = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
-    if (mark === undefined) found.fresh.push(object)
-    else if (mark === getObjectVersion(object) || mark === object.etag) found.same.push(object)
-    else found.changed.push(object)
-    known.delete(object.key)
+    if (mark === undefined) differences.newObjects.push(object)
+    else if (mark === getObjectVersion(object) || mark === object.etag) differences.unchangedObjects.push(object)
+    else differences.changed.push(object)
+    versionsByKey.delete(object.key)
   }
-  return { ...found, gone: known.size }
+  return { ...differences, gone: versionsByKey.size }
 }
 
 /**

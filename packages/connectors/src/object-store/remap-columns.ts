@@ -34,40 +34,40 @@ export class TupleLayout {
   }
 
   lay({ bytes, release }: TupleChunk): TupleChunk {
-    let into = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
+    let target = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
     const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const starts = this.#starts
     const fields = starts.length - 1
     let to = 0
-    for (let at = 0; at < from.length; ) {
-      const began = at
-      at += 2
+    for (let position = 0; position < from.length; ) {
+      const recordStart = position
+      position += 2
       for (let field = 0; field < fields; field++) {
-        starts[field] = at
-        at += 4 + Math.max(0, from.readInt32BE(at))
+        starts[field] = position
+        position += 4 + Math.max(0, from.readInt32BE(position))
       }
-      starts[fields] = at
+      starts[fields] = position
       // An output row contains each input field at most once, so it grows at most by the added bytes.
-      const most = at - began + this.#added
-      if (into.length - to < most) into = growBuffer(into, to, most)
+      const maxBytes = position - recordStart + this.#added
+      if (target.length - to < maxBytes) target = growBuffer(target, to, maxBytes)
       this.#rows += 1
-      to = this.#put(from, into, to)
+      to = this.#put(from, target, to)
     }
     release?.()
-    return { bytes: into.subarray(0, to), release: () => void this.#free.push(into) }
+    return { bytes: target.subarray(0, to), release: () => void this.#free.push(target) }
   }
 
-  #put(from: Buffer, into: Buffer, at: number): number {
-    let to = into.writeInt16BE(this.#width, at)
+  #put(from: Buffer, target: Buffer, position: number): number {
+    let to = target.writeInt16BE(this.#width, position)
     for (const piece of this.#pieces) {
-      if ('from' in piece) to += from.copy(into, to, this.#starts[piece.from], this.#starts[piece.to])
+      if ('from' in piece) to += from.copy(target, to, this.#starts[piece.from], this.#starts[piece.to])
       else if ('bytes' in piece) {
-        into.set(piece.bytes, to)
+        target.set(piece.bytes, to)
         to += piece.bytes.length
       } else {
-        to = into.writeInt32BE(8, to)
-        to = into.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), to)
-        to = into.writeUInt32BE(this.#rows % 2 ** 32, to)
+        to = target.writeInt32BE(8, to)
+        to = target.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), to)
+        to = target.writeUInt32BE(this.#rows % 2 ** 32, to)
       }
     }
     return to
@@ -76,12 +76,12 @@ export class TupleLayout {
 
 function createPieces(places: readonly FieldSource[]): TuplePiece[] {
   const pieces: TuplePiece[] = []
-  for (const place of places) {
+  for (const fieldSource of places) {
     const last = pieces.at(-1)
-    if (place === 'ROW_NUMBER') pieces.push({ number: true })
-    else if (typeof place !== 'number') pieces.push({ bytes: encodeField(place) })
-    else if (last && 'to' in last && last.to === place) last.to = place + 1
-    else pieces.push({ from: place, to: place + 1 })
+    if (fieldSource === 'ROW_NUMBER') pieces.push({ number: true })
+    else if (typeof fieldSource !== 'number') pieces.push({ bytes: encodeField(fieldSource) })
+    else if (last && 'to' in last && last.to === fieldSource) last.to = fieldSource + 1
+    else pieces.push({ from: fieldSource, to: fieldSource + 1 })
   }
   return pieces
 }
@@ -97,8 +97,8 @@ function getAddedBytes(piece: TuplePiece): number {
   return 'number' in piece ? numberBytes : 0
 }
 
-function growBuffer(full: Buffer, kept: number, more: number): Buffer {
-  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, kept + more))
-  full.copy(next, 0, 0, kept)
+function growBuffer(full: Buffer, usedBytes: number, neededBytes: number): Buffer {
+  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, usedBytes + neededBytes))
+  full.copy(next, 0, 0, usedBytes)
   return next
 }

@@ -41,7 +41,7 @@ const exchangeTimeoutMs = 6 * 3_600_000
 export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
   const http = guardedFetch({
     allowed,
-    timeLimit: exchangeTimeoutMs,
+    timeLimitMs: exchangeTimeoutMs,
     connectLimit: Math.min(idleTimeoutMs, 10_000),
     maxBytes: maxBodyBytes,
   })
@@ -75,7 +75,7 @@ async function sendRequest(
       headers: response.headers,
       chunks: readChunks(body, timer, explain),
       async text() {
-        const parts: Uint8Array[] = []
+        const chunks: Uint8Array[] = []
         let size = 0
         for await (const part of readChunks(body, timer, explain)) {
           size += part.length
@@ -84,9 +84,9 @@ async function sendRequest(
               'OTHER_PROTOCOL',
               `The response of ${url.host} is larger than any list of objects. Check that the endpoint is that of an object store.`,
             )
-          parts.push(part)
+          chunks.push(part)
         }
-        return Buffer.concat(parts).toString('utf8')
+        return Buffer.concat(chunks).toString('utf8')
       },
       async cancel() {
         clearTimeout(timer)

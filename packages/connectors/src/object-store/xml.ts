@@ -47,7 +47,7 @@ export function parseXml(text: string, host: string): XmlElement {
 const createElement = (name: string, encoded = false): XmlElement => ({ name, text: '', children: [], encoded })
 
 /** Returns the text of the first child with this name. Returns an empty text if there is none. */
-export const getChildText = (of: XmlElement, name: string): string => findChild(of, name)?.text ?? ''
+export const getChildText = (parent: XmlElement, name: string): string => findChild(parent, name)?.text ?? ''
 
-export const findChild = (of: XmlElement, name: string): XmlElement | undefined =>
-  of.children.find((child) => child.name === name)
+export const findChild = (parent: XmlElement, name: string): XmlElement | undefined =>
+  parent.children.find((child) => child.name === name)

@@ -84,8 +84,8 @@ function formatInterval(value: unknown): unknown {
   const date = formatIntervalPart(years, 'Y') + formatIntervalPart(months, 'M') + formatIntervalPart(days, 'D')
   const sign = seconds < 0 || fseconds < 0 ? '-' : ''
   const fraction = fseconds === 0 ? '' : `.${String(Math.abs(fseconds)).padStart(9, '0').replace(/0+$/, '')}`
-  const whole = seconds === 0 && fseconds === 0 ? '' : `${sign}${Math.abs(seconds)}${fraction}S`
-  const time = formatIntervalPart(hours, 'H') + formatIntervalPart(minutes, 'M') + whole
+  const dayText = seconds === 0 && fseconds === 0 ? '' : `${sign}${Math.abs(seconds)}${fraction}S`
+  const time = formatIntervalPart(hours, 'H') + formatIntervalPart(minutes, 'M') + dayText
   return date + time === '' ? 'PT0S' : `P${date}${time && `T${time}`}`
 }
 

@@ -100,7 +100,7 @@ class OracleSession implements DatabaseSession {
     const execute = () => this.#connection.execute<unknown[]>(this.#text, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
-      getRows: (most: number) => this.#byteLimit.request(() => resultSet!.getRows(most), maxRowsBytes),
+      getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
       close: () => resultSet!.close(),
     }
     // Rows are counted instead of received bytes, because the driver does not expose its socket.
@@ -186,10 +186,10 @@ export async function writeAllRows(
   const converts = fields.map(createValueConverter)
   try {
     for (;;) {
-      const some = await rows.getRows(atOnce)
-      if (some.length === 0) return
-      count(some.length)
-      for (const row of some) {
+      const batch = await rows.getRows(atOnce)
+      if (batch.length === 0) return
+      count(batch.length)
+      for (const row of batch) {
         for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
         if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
       }

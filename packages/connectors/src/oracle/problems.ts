@@ -71,10 +71,10 @@ export function classifyOracleError(error: unknown, _config: DatabaseConfig): Cl
   if (oracleCode === undefined && !listCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
   const network = findCodeByMessage(oracleMessagePatterns, message)
-  const known = oracleCode === undefined ? undefined : byCode[oracleCode]
+  const problemCode = oracleCode === undefined ? undefined : byCode[oracleCode]
   // The driver wraps all network errors in generic ones, so the cause is examined.
-  const vague = known === undefined || /^(CONNECTION|CERTIFICATE)_/.test(known)
-  const code = vague ? (network ?? known) : known
+  const vague = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
+  const code = vague ? (network ?? problemCode) : problemCode
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }
   return /^(STATEMENT|PERMISSION|TABLE|CERTIFICATE|OTHER|ADDRESS)/.test(code) ? { code, detail: message } : { code }
 }

@@ -95,25 +95,25 @@ export class CopyOut implements Submittable {
     const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
     this.#stump = undefined
     const end = bytes.length
-    let at = this.#finishCut(bytes)
-    while (at < end) {
-      if (end - at < messageHeader) {
-        this.#stump = Buffer.from(bytes.subarray(at))
+    let position = this.#finishCut(bytes)
+    while (position < end) {
+      if (end - position < messageHeader) {
+        this.#stump = Buffer.from(bytes.subarray(position))
         break
       }
-      const length = bytes.readUInt32BE(at + 1) + 1
-      if (bytes[at] !== copyData) {
-        const to = Math.min(end, at + length)
-        this.#driverLeft = at + length - to
-        this.#driver(Buffer.from(bytes.subarray(at, to)))
-        at = to
-      } else if (this.#hasStarted) at = this.#row(bytes, at + messageHeader, at + length)
-      else if (end - at < Math.min(length, messageHeader + formatHeader + 4)) {
-        this.#stump = Buffer.from(bytes.subarray(at))
+      const length = bytes.readUInt32BE(position + 1) + 1
+      if (bytes[position] !== copyData) {
+        const to = Math.min(end, position + length)
+        this.#driverLeft = position + length - to
+        this.#driver(Buffer.from(bytes.subarray(position, to)))
+        position = to
+      } else if (this.#hasStarted) position = this.#row(bytes, position + messageHeader, position + length)
+      else if (end - position < Math.min(length, messageHeader + formatHeader + 4)) {
+        this.#stump = Buffer.from(bytes.subarray(position))
         break
       } else {
         this.#hasStarted = true
-        at = this.#row(bytes, skipFormatHeader(bytes, at + messageHeader), at + length)
+        position = this.#row(bytes, skipFormatHeader(bytes, position + messageHeader), position + length)
       }
     }
     return !this.#sink.isFull
@@ -179,14 +179,14 @@ export class CopyOut implements Submittable {
   #copy(source: Buffer, from: number, to: number): void {
     const { buffer } = this.#sink
     const target = buffer.bytes
-    let { at } = buffer
+    let { at: position } = buffer
     if (to - from > 96) {
-      source.copy(target, at, from, to)
-      buffer.at = at + to - from
+      source.copy(target, position, from, to)
+      buffer.at = position + to - from
       return
     }
-    for (let index = from; index < to; index++) target[at++] = source[index]!
-    buffer.at = at
+    for (let index = from; index < to; index++) target[position++] = source[index]!
+    buffer.at = position
   }
 }
 

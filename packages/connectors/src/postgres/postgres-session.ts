@@ -146,9 +146,9 @@ class PostgresSession implements DatabaseSession {
        where t.oid = any($1::oid[])`,
       [oids],
     )
-    const known = new Map(rows.map(({ oid, name, schema }) => [Number(oid), { name, schema }]))
+    const typesByOid = new Map(rows.map(({ oid, name, schema }) => [Number(oid), { name, schema }]))
     return fields.map(({ dataTypeID, dataTypeModifier }) => ({
-      ...(known.get(dataTypeID) ?? { name: 'unknown', schema: 'pg_catalog' }),
+      ...(typesByOid.get(dataTypeID) ?? { name: 'unknown', schema: 'pg_catalog' }),
       modifier: dataTypeModifier,
     }))
   }

@@ -35,15 +35,15 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
 
   async function tableOf({ settings }: ReadRequest): Promise<DatasetTable> {
     const { key } = settings as { key: string }
-    const found = await datasets.find(key)
-    if (!found)
+    const dataset = await datasets.find(key)
+    if (!dataset)
       throw new SourceProblem('DATASET_MISSING', `The public dataset "${key}" does not exist. Select another one.`)
-    if (!found.table)
+    if (!dataset.table)
       throw new SourceProblem(
         'DATASET_NOT_LOADED',
         `The public dataset "${key}" has no data yet. Run again after data was uploaded to it.`,
       )
-    return found.table
+    return dataset.table
   }
 
   return {

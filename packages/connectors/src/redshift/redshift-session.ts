@@ -134,10 +134,10 @@ class RedshiftSession implements DatabaseSession {
     let size = rowsAtOnce.first
     for (;;) {
       const before = this.received()
-      const came = await this.#fetch(size, rowHandler)
-      if (came < size) break
-      const each = Math.max(1, (this.received() - before) / came)
-      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / each)))
+      const rowsFetched = await this.#fetch(size, rowHandler)
+      if (rowsFetched < size) break
+      const bytesPerRow = Math.max(1, (this.received() - before) / rowsFetched)
+      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / bytesPerRow)))
     }
     await this.#client.query('close sluice_rows')
     return []

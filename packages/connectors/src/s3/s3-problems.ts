@@ -24,7 +24,7 @@ interface S3Request {
   ofAccount?: boolean
 }
 
-type S3Explanation = [code: string, sentence: (scene: S3Request) => string]
+type S3Explanation = [code: string, sentence: (request: S3Request) => string]
 
 const formatSubject = ({ key, config, ofAccount }: S3Request): string =>
   ofAccount ? 'the list of buckets' : key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
@@ -39,10 +39,10 @@ const otherRegion: S3Explanation = [
 ]
 const noPermission: S3Explanation = [
   'PERMISSION_DENIED',
-  (scene) =>
-    scene.config.accessKey === undefined
-      ? `Anonymous reads of ${formatSubject(scene)} are not allowed. Enter an access key and its secret key.`
-      : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${formatSubject(scene)}, or it does not exist. Check the name, and allow the actions s3:GetObject and s3:ListBucket.`,
+  (request) =>
+    request.config.accessKey === undefined
+      ? `Anonymous reads of ${formatSubject(request)} are not allowed. Enter an access key and its secret key.`
+      : `The access key may not ${request.key === undefined ? 'list' : 'read'} ${formatSubject(request)}, or it does not exist. Check the name, and allow the actions s3:GetObject and s3:ListBucket.`,
 ]
 const noBucketList: S3Explanation = [
   'PERMISSION_DENIED',
@@ -94,20 +94,20 @@ const isKeyProblem = (code: string): boolean =>
   Object.hasOwn(explanationByCode, code) && explanationByCode[code] !== noPermission
 
 /** Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store repeats them. */
-export function createS3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
+export function createS3Problem(refusal: StoreErrorResponse, request: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
-  const { config, host, key } = scene
-  const refusedList = scene.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
-  if (refusedList) return new SourceProblem(noBucketList[0], noBucketList[1](scene))
+  const { config, host, key } = request
+  const refusedList = request.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
+  if (refusedList) return new SourceProblem(noBucketList[0], noBucketList[1](request))
   const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
   const explained =
     (Object.hasOwn(explanationByCode, code) ? explanationByCode[code] : undefined) ?? missing ?? byStatus[status]
   if (!explained)
     return createStatusProblem(refusal, {
       host,
-      what: formatSubject(scene),
+      action: formatSubject(request),
       secrets: [config.secretKey, config.accessKey],
     })
-  const where = explained === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''
-  return new SourceProblem(explained[0], explained[1](scene) + where)
+  const regionText = explained === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''
+  return new SourceProblem(explained[0], explained[1](request) + regionText)
 }

@@ -44,16 +44,16 @@ const sqlServerMessagePatterns: MessagePatterns = [
 
 export function classifySqlServerError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  const number = listErrorNumbers(error).find((each) => byNumber[each] !== undefined)
+  const number = listErrorNumbers(error).find((errorNumber) => byNumber[errorNumber] !== undefined)
   if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
-  const all = listCodes(error)
+  const codes = listCodes(error)
   // For a rejected sign-in, the driver keeps only the message of the server and not its number.
-  if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
-  if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
-  if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
-  if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
+  if (codes.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
+  if (codes.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
+  if (codes.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
+  if (!codes.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
     return isDriverOrServerError(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
-  const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
+  const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...codes].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 
@@ -64,17 +64,17 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
 function isDriverOrServerError(error: unknown): boolean {
   return (
     error instanceof mssql.MSSQLError ||
-    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((each) => each > 0))
+    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((number) => number > 0))
   )
 }
 
 /** Returns the error numbers of the server in an error and its causes. */
 function listErrorNumbers(error: unknown): number[] {
-  const found: number[] = []
-  for (let each = error; each instanceof Error && found.length < 10; ) {
-    const { number, originalError, cause } = each as Error & { number?: unknown; originalError?: unknown }
-    found.push(typeof number === 'number' ? number : 0)
-    each = originalError ?? cause
+  const errorNumbers: number[] = []
+  for (let current = error; current instanceof Error && errorNumbers.length < 10; ) {
+    const { number, originalError, cause } = current as Error & { number?: unknown; originalError?: unknown }
+    errorNumbers.push(typeof number === 'number' ? number : 0)
+    current = originalError ?? cause
   }
-  return found
+  return errorNumbers
 }

@@ -161,13 +161,13 @@ class SqlServerSession implements DatabaseSession {
   async cancel(): Promise<void> {
     const request = this.#request
     if (!request) return
-    const ended = new Promise<void>((resolve) => {
+    const requestEnded = new Promise<void>((resolve) => {
       request.once('error', () => resolve())
       request.once('done', () => resolve())
     })
     request.resume()
     request.cancel()
-    await Promise.race([ended, sleep(1_500)])
+    await Promise.race([requestEnded, sleep(1_500)])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

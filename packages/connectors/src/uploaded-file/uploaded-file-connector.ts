@@ -28,6 +28,6 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
 
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
-  const known = findRememberedDialect(remembered)
-  return { ...csvOptions, ...(known && { remembered: known }) }
+  const lastDialect = findRememberedDialect(remembered)
+  return { ...csvOptions, ...(lastDialect && { remembered: lastDialect }) }
 }

@@ -46,15 +46,15 @@ export function assertCsvOptions({
 
 type CsvColumn = NonNullable<CsvOptions['columns']>[number]
 
-function assertColumn(column: CsvColumn, index: number, all: readonly CsvColumn[]): void {
-  const { label, index: place, name, dataType, precision, scale, dateFormat } = column
+function assertColumn(column: CsvColumn, index: number, columns: readonly CsvColumn[]): void {
+  const { label, index: columnIndex, name, dataType, precision, scale, dateFormat } = column
   const refuse = (detail: string) => invalidSetting(`/columns/${index}`, detail)
-  if ((label === undefined) === (place === undefined))
+  if ((label === undefined) === (columnIndex === undefined))
     throw refuse('Identify the column either by its label or by its index, which starts at 0.')
-  if (all.findIndex((other) => other.label === label && other.index === place) < index)
+  if (columns.findIndex((other) => other.label === label && other.index === columnIndex) < index)
     throw refuse('This column is listed twice. Remove one of the entries.')
-  const wrong = name === undefined ? undefined : identifierProblem(name)
-  if (wrong) throw invalidSetting(`/columns/${index}/name`, wrong)
+  const nameProblem = name === undefined ? undefined : identifierProblem(name)
+  if (nameProblem) throw invalidSetting(`/columns/${index}/name`, nameProblem)
   if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
     throw refuse('Only columns of type DECIMAL have a precision and a scale. Remove them.')
   if (scale !== undefined && (precision === undefined || scale > precision))

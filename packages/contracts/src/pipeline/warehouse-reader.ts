@@ -56,7 +56,7 @@ export const WarehouseReaderBody = defineContract(
 )
 export type WarehouseReaderBody = TypeOf<typeof WarehouseReaderBody>
 
-/** Without the address if the operator has removed the warehouse, or its address, from the settings. */
+/** Omits the address if the operator has removed the warehouse, or its address, from the settings. */
 const connection = {
   host: Type.Optional(SingleLineText),
   port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),

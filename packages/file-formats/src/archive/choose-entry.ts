@@ -63,8 +63,8 @@ function isDelimited(text: string): boolean {
 }
 
 function formatNames(names: string[]): string {
-  const shown = names.slice(0, maxListedEntries).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
+  const shownNames = names.slice(0, maxListedEntries).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
   return names.length > maxListedEntries
-    ? `${shown.join(', ')} and ${names.length - maxListedEntries} more`
-    : shown.join(', ')
+    ? `${shownNames.join(', ')} and ${names.length - maxListedEntries} more`
+    : shownNames.join(', ')
 }

@@ -62,13 +62,13 @@ function findDecompressionProblem(cause: unknown, name: string, unpacked: number
   return damagedArchiveProblem(name, describeDamage(code, message, unpacked), cause)
 }
 
-export const damagedArchiveProblem = (name: string, what: string, cause?: unknown): SourceProblem =>
-  new SourceProblem('ARCHIVE_DAMAGED', `${name} ${what}.`, { cause })
+export const damagedArchiveProblem = (name: string, fault: string, cause?: unknown): SourceProblem =>
+  new SourceProblem('ARCHIVE_DAMAGED', `${name} ${fault}.`, { cause })
 
 function describeDamage(code: string, message: string, unpacked: number): string {
-  const where = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`
-  if (code === 'Z_BUF_ERROR') return `ends too early, ${where}; upload the complete file`
-  if (message !== 'incorrect header check') return `is damaged ${where} (${message}); upload it again`
+  const location = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`
+  if (code === 'Z_BUF_ERROR') return `ends too early, ${location}; upload the complete file`
+  if (message !== 'incorrect header check') return `is damaged ${location} (${message}); upload it again`
   return 'is damaged: it has data before or after the gzip stream; compress it again'
 }
 

@@ -99,8 +99,8 @@ export class ZipArchive {
   }
 }
 
-const tooMany = (name: string, entries: number, most: number) =>
-  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} has ${entries} entries, but at most ${most} are allowed.`)
+const tooMany = (name: string, entries: number, limit: number) =>
+  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} has ${entries} entries, but at most ${limit} are allowed.`)
 
 const leadsOut = (name: string, entry: string) =>
   new SourceProblem(

@@ -73,18 +73,18 @@ const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
 /** Returns the state of a column, in the layout of assembly/column-state.ts. */
 function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
-  const at = run.COLUMNS.value + column * run.COLUMN_BYTES.value
-  return bytes.subarray(at, at + run.COLUMN_BYTES.value)
+  const address = run.COLUMNS.value + column * run.COLUMN_BYTES.value
+  return bytes.subarray(address, address + run.COLUMN_BYTES.value)
 }
 
-/** Resets the observations of all columns. Columns with a `given` type are checked against it; the others are observed. */
+/** Resets the observations of all columns. Columns with a `declaredTypes` type are checked against it; the others are observed. */
 function resetColumns(
   wasm: WasmScanner,
-  given: readonly (ColumnType | undefined)[],
+  declaredTypes: readonly (ColumnType | undefined)[],
   dayFirstOf: readonly (boolean | undefined)[] = [],
 ): void {
-  wasm.run.forgetColumns(given.length)
-  for (const [column, type] of given.entries()) {
+  wasm.run.forgetColumns(declaredTypes.length)
+  for (const [column, type] of declaredTypes.entries()) {
     const state = columnStateOf(wasm, column)
     state[4] = inferred & ~otherOrder(dayFirstOf[column])
     state[6] = PROVEN
@@ -190,8 +190,8 @@ export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
 }
 
 /** Adds the column states of another pass over the same rows. Types that are read afterwards hold for both passes. */
-export function mergeColumnStates(wasm: WasmScanner, seen: readonly Buffer[]): void {
-  for (const [column, before] of seen.entries()) {
+export function mergeColumnStates(wasm: WasmScanner, states: readonly Buffer[]): void {
+  for (const [column, before] of states.entries()) {
     const state = columnStateOf(wasm, column)
     state[0]! |= before[0]!
     for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
@@ -213,8 +213,8 @@ export function closeColumn(wasm: WasmScanner, column: number): () => void {
 /** Returns the types that the options give, one entry for each column. */
 export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
   return columns.map((options) => {
-    const given = options && givenType(options)
-    return given && !options.declared ? { ...given, evidence: 'REQUESTED' } : given
+    const declaredTypes = options && givenType(options)
+    return declaredTypes && !options.declared ? { ...declaredTypes, evidence: 'REQUESTED' } : declaredTypes
   })
 }
 
@@ -227,24 +227,24 @@ function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): C
 /** Configures the scanner for a dialect and resets its columns to the given types. `chunkBytes` limits the size of a chunk. */
 export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
   const { run } = wasm
-  const given = givenTypes(dialect)
+  const declaredTypes = givenTypes(dialect)
   run.setDecimal(dialect.decimal)
   setNullSpellings(wasm, dialect.nulls)
-  resetColumns(wasm, given, dialect.dayFirst)
-  run.setUse(dialect.labels.length, chunkBytes, given.some((type) => type !== undefined) ? 1 : 0)
+  resetColumns(wasm, declaredTypes, dialect.dayFirst)
+  run.setUse(dialect.labels.length, chunkBytes, declaredTypes.some((type) => type !== undefined) ? 1 : 0)
 }
 
 function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[]): void {
-  let at = run.NULLS.value
-  const end = at + run.NULLS_BYTES.value
+  let address = run.NULLS.value
+  const end = address + run.NULLS_BYTES.value
   for (const spelling of nulls) {
     const length = Buffer.byteLength(spelling)
-    if (length > 255 || at + length + 1 > end) {
+    if (length > 255 || address + length + 1 > end) {
       throw new SourceProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
     }
-    bytes[at] = length
-    bytes.write(spelling, at + 1)
-    at += length + 1
+    bytes[address] = length
+    bytes.write(spelling, address + 1)
+    address += length + 1
   }
   run.setNulls(nulls.length)
 }

@@ -155,10 +155,10 @@ function observeSamples(
   limits: DelimitedLimits,
 ): boolean {
   const { from, end } = dialect
-  const whole = file.size <= limits.wholeBytes
-  new RecordPass(wasm, rows).observe(whole ? Infinity : from + limits.sampleBytes)
+  const readsWholeFile = file.size <= limits.wholeBytes
+  new RecordPass(wasm, rows).observe(readsWholeFile ? Infinity : from + limits.sampleBytes)
   const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
-  if (whole || !isPlain(dialect)) return whole
+  if (readsWholeFile || !isPlain(dialect)) return readsWholeFile
   const { sampleBytes, slices, sliceBytes } = limits
   const first = from + sampleBytes
   const last = Math.max(end - sampleBytes, first)
@@ -186,10 +186,10 @@ function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
 }
 
 function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
-  const others = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
+  const otherColumns = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
     (column) => !columns.includes(column),
   )
-  const resume = others.map((column) => closeColumn(wasm, column))
+  const resume = otherColumns.map((column) => closeColumn(wasm, column))
   new RecordPass(wasm, rows).observe(Infinity)
   for (const open of resume) open()
 }

@@ -23,24 +23,24 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
     const mark = marks[field]!
     const start = starts[field]!
     let end = ends[field]!
-    let how = mark & IS_QUOTED ? wasQuoted : 0
+    let fieldMarks = mark & IS_QUOTED ? wasQuoted : 0
     if (mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) {
-      if (grammar.quote === QUOTE && !(mark & HAS_BACKSLASH_ESCAPE)) how |= stillDoubled
+      if (grammar.quote === QUOTE && !(mark & HAS_BACKSLASH_ESCAPE)) fieldMarks |= stillDoubled
       else {
         original ??= Buffer.from(bytes.subarray(records.from, records.next))
         if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
           end = start
-          how = 0
+          fieldMarks = 0
         } else {
-          how |= isLiteral
+          fieldMarks |= isLiteral
           end = start + unescapeField(bytes, start, end, mark, grammar, bytes.subarray(start))
         }
       }
     }
-    const at = field * numbersOfField
-    fields[at] = bytes.byteOffset + start
-    fields[at + 1] = bytes.byteOffset + end
-    fields[at + 2] = how
+    const position = field * numbersOfField
+    fields[position] = bytes.byteOffset + start
+    fields[position + 1] = bytes.byteOffset + end
+    fields[position + 2] = fieldMarks
   }
   return original
 }

@@ -59,9 +59,9 @@ export function findOddValues(
   columns: readonly ColumnType[],
   maxBytes = defaultMaxBytes,
 ): OddValue[] {
-  const given = givenTypes(dialect)
+  const declaredTypes = givenTypes(dialect)
   let watched = columns.flatMap(({ dataType, evidence }, column) =>
-    dataType === 'TEXT' && !evidence && !given[column] ? [watchColumn(wasm, column)] : [],
+    dataType === 'TEXT' && !evidence && !declaredTypes[column] ? [watchColumn(wasm, column)] : [],
   )
   if (watched.length === 0) return []
   configureScanner(wasm, dialect, limits.chunkBytes)
@@ -121,11 +121,12 @@ function observeRecord(watched: WatchedColumn, records: RecordReader): void {
   const fits = family !== undefined && (!isTime || (watched.dateSpellings & dateSpellings) !== 0)
   if (fits) watched.counts[family]++
   if (fits && isTime) watched.dateSpellings &= dateSpellings
-  const others = typeFamilies.filter((other) => (!fits || other !== family) && !watched.firstOutside[other])
-  if (fits && others.length === 0) return
+  const otherFamilies = typeFamilies.filter((other) => (!fits || other !== family) && !watched.firstOutside[other])
+  if (fits && otherFamilies.length === 0) return
   const text = fieldText(records, watched.column)
   if (!fits) watched.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const other of others) watched.firstOutside[other] = { value: text.slice(0, maxValueLength), line: records.line }
+  for (const other of otherFamilies)
+    watched.firstOutside[other] = { value: text.slice(0, maxValueLength), line: records.line }
 }
 
 /** Returns the family of the value kinds, which are the bits of assembly/column-state.ts. */

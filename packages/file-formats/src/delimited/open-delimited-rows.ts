@@ -40,13 +40,13 @@ function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions):
 
 /** Marks as given only the options that the user set, because detection received the others from the last file. */
 function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions): DetectedOptions {
-  const given = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
+  const originalOption = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
   return {
     ...guesses,
-    delimiter: { ...guesses.delimiter, given: given('delimiter') },
-    quote: { ...guesses.quote, given: given('quote') },
-    escape: { ...guesses.escape, given: given('escape') },
-    headerRow: { ...guesses.headerRow, given: given('headerRow') },
+    delimiter: { ...guesses.delimiter, given: originalOption('delimiter') },
+    quote: { ...guesses.quote, given: originalOption('quote') },
+    escape: { ...guesses.escape, given: originalOption('escape') },
+    headerRow: { ...guesses.headerRow, given: originalOption('headerRow') },
   }
 }
 
@@ -86,8 +86,8 @@ class RowsReader implements Utf8Reader {
     this.#end = end
   }
 
-  read(into: Uint8Array, at: number, maxBytes: number): number {
-    const bytes = this.#file.read(into, at, Math.min(maxBytes, this.#end - this.position), this.position)
+  read(target: Uint8Array, filePosition: number, maxBytes: number): number {
+    const bytes = this.#file.read(target, filePosition, Math.min(maxBytes, this.#end - this.position), this.position)
     this.position += bytes
     return bytes
   }

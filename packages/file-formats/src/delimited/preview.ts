@@ -58,14 +58,18 @@ const mostRejected = 100
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })
 
-export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): DelimitedPreview {
+export function previewRows(
+  file: PreviewFile,
+  options: DelimitedOptions,
+  { rows: maxRows = 100 } = {},
+): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
   const wasm = startScanner()
   const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
   reading.assertDateOrders()
   const { columns, hasSeenAllRows } = reading
-  const rows = readFirstRows(wasm, text, dialect, columns, most)
+  const rows = readFirstRows(wasm, text, dialect, columns, maxRows)
   return {
     guesses,
     description: describeGuesses(guesses),
@@ -76,13 +80,13 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   }
 }
 
-/** Encodes the first rows. Returns at most `most` tuples, some rejected rows, and the number of rows that were read. */
+/** Encodes the first rows. Returns at most `maxRows` tuples, some rejected rows, and the number of rows that were read. */
 function readFirstRows(
   wasm: WasmScanner,
   text: TextFile,
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
-  most: number,
+  maxRows: number,
 ): Pick<DelimitedPreview, 'tuples' | 'rejected' | 'sample'> {
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
@@ -113,7 +117,7 @@ function readFirstRows(
     } else if ('refusedBy' in sampled) {
       const { refusedBy } = sampled
       reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
-    } else if (tuples.length < most) tuples.push(sampled.tuple)
+    } else if (tuples.length < maxRows) tuples.push(sampled.tuple)
   }
   return { tuples, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }
@@ -128,8 +132,8 @@ class SampleEncoder {
   constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
     this.#wasm = wasm
     configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
-    const given = givenTypes(dialect)
-    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, given[index] === undefined)
+    const declaredTypes = givenTypes(dialect)
+    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, declaredTypes[index] === undefined)
   }
 
   /** Encodes the current record, which has no fault. */

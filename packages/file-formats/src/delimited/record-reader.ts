@@ -191,20 +191,20 @@ export class RecordReader {
 
   /** Moves the rest of the window to its start and reads more after it. */
   #fill(): void {
-    const held = this.#end - this.from
+    const heldBytes = this.#end - this.from
     const { readBytes } = this.#limits
     let size = this.bytes.length
-    if (size > 4 * readBytes && held < readBytes) size = readBytes
-    else if (held > size / 2) size *= 2
-    while (size - held < minReadBytes) size *= 2
-    if (size > this.#memory.length && this.#memory.length - held >= minReadBytes) size = this.#memory.length
+    if (size > 4 * readBytes && heldBytes < readBytes) size = readBytes
+    else if (heldBytes > size / 2) size *= 2
+    while (size - heldBytes < minReadBytes) size *= 2
+    if (size > this.#memory.length && this.#memory.length - heldBytes >= minReadBytes) size = this.#memory.length
     const window = size === this.bytes.length ? this.bytes : this.#allocate(size)
     // Both may share memory: copy handles overlaps.
     window.set(this.bytes.subarray(this.from, this.#end))
     this.bytes = window
     this.from = 0
-    this.#end = held
-    const read = this.#reader.read(window, held, size - held)
+    this.#end = heldBytes
+    const read = this.#reader.read(window, heldBytes, size - heldBytes)
     this.#end += read
     this.#complete = read === 0
     this.#nul = this.#indexOfNul(0)

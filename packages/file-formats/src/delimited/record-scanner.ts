@@ -63,38 +63,38 @@ export class RecordScanner {
     const kinds = this.#kinds
     const { starts, ends, marks } = this
     const { quote, padded, comment } = this.#grammar
-    let at = from
+    let position = from
     let count = 0
     this.lines = 0
     this.openQuote = -1
     if (from < end && bytes[from] === comment) return this.#comment(bytes, from, end, complete)
     for (;;) {
-      let start = at
+      let start = position
       let fieldEnd: number
       let mark = 0
-      const opening = padded ? afterSpaces(bytes, at, end) : at
+      const opening = padded ? afterSpaces(bytes, position, end) : position
       if (opening < end && bytes[opening] === quote) {
         this.count = count
         mark = this.#quoted(bytes, opening, end, complete)
         if (mark === 0) return complete ? UNCLOSED_QUOTE : NEEDS_MORE
         start = opening + 1
-        at = this.next
-        fieldEnd = at - 1
-        if (padded) at = afterSpaces(bytes, at, end)
+        position = this.next
+        fieldEnd = position - 1
+        if (padded) position = afterSpaces(bytes, position, end)
       } else {
         let kind = 0
         for (;;) {
-          while (at < end && (kind = kinds[bytes[at]!]!) < ENDS_FIELD) {
+          while (position < end && (kind = kinds[bytes[position]!]!) < ENDS_FIELD) {
             mark |= kind
-            at++
+            position++
           }
-          if (at === end || kind !== STARTS_ESCAPE) break
-          const after = this.#afterBackslash(bytes, at, end, complete)
+          if (position === end || kind !== STARTS_ESCAPE) break
+          const after = this.#afterBackslash(bytes, position, end, complete)
           if (after < 0) return NEEDS_MORE
-          mark |= after - at > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
-          at = after
+          mark |= after - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+          position = after
         }
-        fieldEnd = at
+        fieldEnd = position
         if (padded) {
           while (fieldEnd > start && bytes[fieldEnd - 1] === SPACE) fieldEnd--
           start = afterSpaces(bytes, start, fieldEnd)
@@ -107,12 +107,12 @@ export class RecordScanner {
       }
       count++
       this.count = count
-      if (at === end) {
+      if (position === end) {
         if (!complete) return NEEDS_MORE
-        this.next = at
+        this.next = position
         return COMPLETE_RECORD
       }
-      const byte = bytes[at++]!
+      const byte = bytes[position++]!
       const kind = kinds[byte]!
       if (kind === ENDS_FIELD) continue
       if (kind !== ENDS_RECORD) {
@@ -121,11 +121,11 @@ export class RecordScanner {
         return TEXT_AFTER_QUOTE
       }
       if (byte === CR) {
-        if (at === end && !complete) return NEEDS_MORE
-        if (at < end && bytes[at] === LF) at++
+        if (position === end && !complete) return NEEDS_MORE
+        if (position < end && bytes[position] === LF) position++
       }
       this.lines++
-      this.next = at
+      this.next = position
       return COMPLETE_RECORD
     }
   }
@@ -134,29 +134,29 @@ export class RecordScanner {
   #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
     const { quote, escape } = this.#grammar
     let mark = IS_QUOTED
-    let at = opened + 1
-    for (; at < end; at++) {
-      const byte = bytes[at]!
+    let position = opened + 1
+    for (; position < end; position++) {
+      const byte = bytes[position]!
       if (byte === quote) {
         // The next byte decides whether this quote closes the field, and it may not be available yet.
-        if (at + 1 === end && !complete) break
-        if (at + 1 === end || bytes[at + 1] !== quote) {
-          this.next = at + 1
+        if (position + 1 === end && !complete) break
+        if (position + 1 === end || bytes[position + 1] !== quote) {
+          this.next = position + 1
           return mark
         }
         mark |= HAS_DOUBLED_QUOTES
-        at++
+        position++
       } else if (byte === LF) {
         mark |= NEEDS_ESCAPE
-        if (bytes[at - 1] !== CR) this.lines++
+        if (bytes[position - 1] !== CR) this.lines++
       } else if (byte === CR) {
         mark |= NEEDS_ESCAPE
         this.lines++
       } else if (byte === escape) {
-        const after = this.#afterBackslash(bytes, at, end, complete)
+        const after = this.#afterBackslash(bytes, position, end, complete)
         if (after < 0) break
-        mark |= after - at > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
-        at = after - 1
+        mark |= after - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+        position = after - 1
       } else if (byte === TAB || byte === BACKSLASH) mark |= NEEDS_ESCAPE
     }
     this.openQuote = opened
@@ -164,16 +164,16 @@ export class RecordScanner {
   }
 
   /** Returns the position after a backslash and the character it escapes; -1 if more bytes are needed. Counts line ends. */
-  #afterBackslash(bytes: Uint8Array, at: number, end: number, complete: boolean): number {
-    if (at + 1 === end) return complete ? end : -1
-    const byte = bytes[at + 1]!
+  #afterBackslash(bytes: Uint8Array, position: number, end: number, complete: boolean): number {
+    if (position + 1 === end) return complete ? end : -1
+    const byte = bytes[position + 1]!
     if (byte === CR) {
-      if (at + 2 === end && !complete) return -1
+      if (position + 2 === end && !complete) return -1
       this.lines++
-      return at + 2 < end && bytes[at + 2] === LF ? at + 3 : at + 2
+      return position + 2 < end && bytes[position + 2] === LF ? position + 3 : position + 2
     }
     if (byte === LF) this.lines++
-    return isEscapable(byte, this.#grammar) ? at + 2 : at + 1
+    return isEscapable(byte, this.#grammar) ? position + 2 : position + 1
   }
 
   #comment(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
@@ -189,43 +189,46 @@ function isEscapable(byte: number, { delimiter, quote }: DelimitedGrammar): bool
   return byte === BACKSLASH || byte === delimiter || byte === quote || byte === LF || byte === CR
 }
 
-/** Writes the value of a field with doubled quotes or escaping backslashes to `into`. Returns the number of bytes. */
+/** Writes the value of a field with doubled quotes or escaping backslashes to `target`. Returns the number of bytes. */
 export function unescapeField(
   bytes: Uint8Array,
   from: number,
   to: number,
   mark: number,
   grammar: DelimitedGrammar,
-  into: Uint8Array,
+  target: Uint8Array,
 ): number {
   let out = 0
-  for (let at = from; at < to; at++) {
-    const byte = bytes[at]!
+  for (let position = from; position < to; position++) {
+    const byte = bytes[position]!
     const escapes =
-      mark & HAS_BACKSLASH_ESCAPE && byte === BACKSLASH && at + 1 < to && isEscapable(bytes[at + 1]!, grammar)
+      mark & HAS_BACKSLASH_ESCAPE &&
+      byte === BACKSLASH &&
+      position + 1 < to &&
+      isEscapable(bytes[position + 1]!, grammar)
     if (escapes) {
-      into[out++] = bytes[++at]!
+      target[out++] = bytes[++position]!
       continue
     }
-    into[out++] = byte
-    if (mark & HAS_DOUBLED_QUOTES && byte === grammar.quote) at++
+    target[out++] = byte
+    if (mark & HAS_DOUBLED_QUOTES && byte === grammar.quote) position++
   }
   return out
 }
 
 function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
-  let at = from
-  while (at < end && bytes[at] === SPACE) at++
-  return at
+  let position = from
+  while (position < end && bytes[position] === SPACE) position++
+  return position
 }
 
 /** Returns the position after the first line end at or after `from`, or -1 if no line end is certain. */
 export function afterLineEnd(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
-  for (let at = from; at < end; at++) {
-    if (bytes[at] === LF) return at + 1
-    if (bytes[at] !== CR) continue
-    if (at + 1 < end) return bytes[at + 1] === LF ? at + 2 : at + 1
-    return complete ? at + 1 : -1
+  for (let position = from; position < end; position++) {
+    if (bytes[position] === LF) return position + 1
+    if (bytes[position] !== CR) continue
+    if (position + 1 < end) return bytes[position + 1] === LF ? position + 2 : position + 1
+    return complete ? position + 1 : -1
   }
   return -1
 }
@@ -233,8 +236,8 @@ export function afterLineEnd(bytes: Uint8Array, from: number, end: number, compl
 /** Counts line ends between two positions; LF, CR and CRLF count as one each. */
 export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let lines = 0
-  for (let at = from; at < to; at++) {
-    if (bytes[at] === CR || (bytes[at] === LF && (at === from || bytes[at - 1] !== CR))) lines++
+  for (let position = from; position < to; position++) {
+    if (bytes[position] === CR || (bytes[position] === LF && (position === from || bytes[position - 1] !== CR))) lines++
   }
   return lines
 }

@@ -33,8 +33,8 @@ export function rejectUnfitValue(
   type: string,
 ): RejectedRow {
   const value = fieldText(records, column)
-  const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
-  const reason = `${JSON.stringify(shown)} is not a valid ${type}`
+  const shownValue = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
+  const reason = `${JSON.stringify(shownValue)} is not a valid ${type}`
   return {
     line: records.line,
     column: labels[column]!,
@@ -45,7 +45,7 @@ export function rejectUnfitValue(
 
 export function rejectionReason(records: RecordReader, { labels, headerRow, recordBytes }: RowShape): string {
   const { scanner } = records
-  const opened = scanner.openQuote < 0 ? '' : `the quote opened in line ${records.lineOf(scanner.openQuote)}`
+  const quoteText = scanner.openQuote < 0 ? '' : `the quote opened in line ${records.lineOf(scanner.openQuote)}`
   switch (records.fault) {
     case 'RAGGED':
       return raggedReason(records, labels.length, headerRow ? 'header' : 'first row')
@@ -56,12 +56,12 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
     case 'NUL_BYTE':
       return 'holds a NUL byte, which no text has: the file is damaged'
     case 'UNCLOSED_QUOTE':
-      return `${opened} is never closed: close it, or double it if it is part of the text`
+      return `${quoteText} is never closed: close it, or double it if it is part of the text`
     case 'TEXT_AFTER_QUOTE':
       return 'text after a closing quote: a quote that is part of the text has to be doubled'
     case 'TOO_LONG': {
       const limit = recordBytes >= 1024 * 1024 ? `${Math.floor(recordBytes / 1024 / 1024)} MB` : `${recordBytes} bytes`
-      return opened ? `${opened} is not closed within ${limit}` : `longer than ${limit}`
+      return quoteText ? `${quoteText} is not closed within ${limit}` : `longer than ${limit}`
     }
     case undefined:
       throw new Error('A record without a fault has no reason to be rejected')
@@ -75,10 +75,10 @@ function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: num
   if (trailing > 0 && count === columns) {
     return 'the delimiter after the last column is missing, so a value may be missing too'
   }
-  const found = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
-  if (count < columns) return `${found}: something is missing, or the row was broken into two lines`
+  const valueCount = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
+  if (count < columns) return `${valueCount}: something is missing, or the row was broken into two lines`
   const delimiter = grammar.delimiter === 9 ? 'a tab' : `"${String.fromCharCode(grammar.delimiter)}"`
-  return `${found}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
+  return `${valueCount}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
 }
 
 /** Returns the index of the faulty field, or -1 if the whole record is faulty. */

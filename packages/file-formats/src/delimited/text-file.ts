@@ -17,8 +17,8 @@ export interface TextSource {
   readonly size: number
   /** Bytes of the byte order mark. */
   readonly skip: number
-  /** Copies at most `length` bytes from `position` to `at` in the buffer. Returns their number; 0 at the end. */
-  read(into: Uint8Array, at: number, length: number, position: number): number
+  /** Copies at most `length` bytes from `position` to `filePosition` in the buffer. Returns their number; 0 at the end. */
+  read(target: Uint8Array, filePosition: number, length: number, position: number): number
   /** Throws SourceProblem FILE_CHANGED if the file changed since it was opened. */
   assertUnchanged(): void
 }
@@ -47,15 +47,15 @@ export class TextFile implements TextSource, Disposable {
       this.skip = start.equals(byteOrderMark) ? byteOrderMark.length : 0
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      const why = openErrors[code] ?? `cannot be read (${code})`
-      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
+      const reason = openErrors[code] ?? `cannot be read (${code})`
+      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${reason}.`, {
         cause: error,
       })
     }
   }
 
-  read(into: Uint8Array, at: number, length: number, position: number): number {
-    return length === 0 ? 0 : readSync(this.#descriptor, into, at, length, position)
+  read(target: Uint8Array, filePosition: number, length: number, position: number): number {
+    return length === 0 ? 0 : readSync(this.#descriptor, target, filePosition, length, position)
   }
 
   assertUnchanged(): void {
@@ -73,31 +73,31 @@ export class TextFile implements TextSource, Disposable {
 export interface Utf8Reader {
   /** The number of bytes read from the file. */
   readonly position: number
-  /** Copies at most `maxBytes` (at least 8) bytes to `at`. Returns 0 at the end of the file. */
-  read(into: Uint8Array, at: number, maxBytes: number): number
+  /** Copies at most `maxBytes` (at least 8) bytes to `position`. Returns 0 at the end of the file. */
+  read(target: Uint8Array, position: number, maxBytes: number): number
 }
 
 /** Returns the first byte that is not part of a character, as `byte 0xE9`; the last byte if all are. */
 export function badByte(bytes: Uint8Array, from: number, next: number): string {
-  let at = from
-  while (at < next) {
-    const length = characterLength(bytes, at, next)
+  let position = from
+  while (position < next) {
+    const length = characterLength(bytes, position, next)
     if (length === 0) break
-    at += length
+    position += length
   }
-  return `byte 0x${bytes[Math.min(at, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
+  return `byte 0x${bytes[Math.min(position, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
 }
 
-/** Returns the number of bytes of the well-formed character at `at` (table 3-7 of the Unicode standard), or 0 if it is not well-formed. */
-function characterLength(bytes: Uint8Array, at: number, end: number): number {
-  const lead = bytes[at]!
-  if (lead < 0x80) return 1
-  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
-  if (length === 0 || at + length > end) return 0
-  const second = bytes[at + 1]!
-  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
-  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
-  if (second < low || second > high) return 0
-  for (let i = 2; i < length; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0
+/** Returns the number of bytes of the well-formed character at `position` (table 3-7 of the Unicode standard), or 0 if it is not well-formed. */
+function characterLength(bytes: Uint8Array, position: number, end: number): number {
+  const firstByte = bytes[position]!
+  if (firstByte < 0x80) return 1
+  const length = firstByte < 0xc2 ? 0 : firstByte < 0xe0 ? 2 : firstByte < 0xf0 ? 3 : firstByte < 0xf5 ? 4 : 0
+  if (length === 0 || position + length > end) return 0
+  const secondByte = bytes[position + 1]!
+  const low = firstByte === 0xe0 ? 0xa0 : firstByte === 0xf0 ? 0x90 : 0x80
+  const high = firstByte === 0xed ? 0x9f : firstByte === 0xf4 ? 0x8f : 0xbf
+  if (secondByte < low || secondByte > high) return 0
+  for (let i = 2; i < length; i++) if ((bytes[position + i]! & 0xc0) !== 0x80) return 0
   return length
 }

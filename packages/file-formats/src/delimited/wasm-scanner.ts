@@ -121,9 +121,9 @@ function powersOfFive(): BigUint64Array<ArrayBuffer> {
   const half = (1n << 64n) - 1n
   for (let power = -342; power <= 308; power++) {
     const bits = power < 0 ? reciprocalBits(5n ** BigInt(-power), power >= -27) : leadingBits(5n ** BigInt(power))
-    const at = (power + 342) * 2
-    powers[at] = bits & half
-    powers[at + 1] = bits >> 64n
+    const address = (power + 342) * 2
+    powers[address] = bits & half
+    powers[address + 1] = bits >> 64n
   }
   return powers
 }

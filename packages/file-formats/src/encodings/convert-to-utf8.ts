@@ -21,10 +21,10 @@ export function convertToUtf8(
 
 async function* decodeChunks(source: ByteSource, encoding: string, skip: number): AsyncGenerator<Buffer, void, void> {
   const decoder = encoding === 'utf-8' ? undefined : decoderOf(encoding)
-  let left = skip
+  let remaining = skip
   for await (const chunk of source.chunks()) {
-    const bytes = left === 0 ? chunk : chunk.subarray(left)
-    left = Math.max(0, left - chunk.length)
+    const bytes = remaining === 0 ? chunk : chunk.subarray(remaining)
+    remaining = Math.max(0, remaining - chunk.length)
     if (bytes.length > 0) yield decoder ? decoder.decode(bytes) : bytes
   }
   if (decoder) yield decoder.end()
@@ -72,20 +72,20 @@ class SingleByteDecoder implements TextDecoderPort {
     if (this.#out.length < bytes.length * 3) this.#out = Buffer.allocUnsafeSlow(bytes.length * 3)
     const out = this.#out
     const upper = this.#upper
-    let at = 0
+    let position = 0
     for (let i = 0; i < bytes.length; i++) {
       const byte = bytes[i]!
       if (byte < 128) {
-        out[at++] = byte
+        out[position++] = byte
         continue
       }
       const character = upper[byte - 128]!
-      out[at] = character
-      out[at + 1] = character >> 8
-      out[at + 2] = character >> 16
-      at += character >> 24
+      out[position] = character
+      out[position + 1] = character >> 8
+      out[position + 2] = character >> 16
+      position += character >> 24
     }
-    return out.subarray(0, at)
+    return out.subarray(0, position)
   }
 
   end(): Buffer {
@@ -137,20 +137,20 @@ class Utf16Decoder implements TextDecoderPort {
     let end = length - (length % 2)
     const high = units[end - (this.#swap ? 2 : 1)]!
     if (end > 0 && (high & 0xfc) === 0xd8) end -= 2
-    const written = this.#convert(units.subarray(0, end))
+    const convertedBytes = this.#convert(units.subarray(0, end))
     // The held bytes keep the order of the file, so that they can precede the next chunk.
     units.copyWithin(0, end, length)
     this.#held = length - end
-    return this.#out.subarray(0, written)
+    return this.#out.subarray(0, convertedBytes)
   }
 
   end(): Buffer {
-    const held = this.#held
+    const heldBytes = this.#held
     this.#held = 0
-    let at = 0
-    if (held >= 2) at = this.#convert(this.#units.subarray(0, 2))
-    if (held % 2 === 1) this.#out[at++] = invalidByte
-    return this.#out.subarray(0, at)
+    let position = 0
+    if (heldBytes >= 2) position = this.#convert(this.#units.subarray(0, 2))
+    if (heldBytes % 2 === 1) this.#out[position++] = invalidByte
+    return this.#out.subarray(0, position)
   }
 
   #convert(bytes: Buffer): number {
@@ -166,16 +166,16 @@ class Utf16Decoder implements TextDecoderPort {
  * would write U+FFFD instead, which is valid UTF-8, and the changed text would be loaded.
  */
 function encodeKeepingLoneSurrogates(text: string, out: Buffer): number {
-  let at = 0
+  let position = 0
   for (const character of text) {
     const point = character.codePointAt(0)!
     if (point >= 0xd800 && point <= 0xdfff) {
-      out[at++] = 0xe0 | (point >> 12)
-      out[at++] = 0x80 | ((point >> 6) & 63)
-      out[at++] = 0x80 | (point & 63)
-    } else at += out.write(character, at, 'utf8')
+      out[position++] = 0xe0 | (point >> 12)
+      out[position++] = 0x80 | ((point >> 6) & 63)
+      out[position++] = 0x80 | (point & 63)
+    } else position += out.write(character, position, 'utf8')
   }
-  return at
+  return position
 }
 
 /**

@@ -48,14 +48,14 @@ function parseEncodingLabel(label: string, name: string): string {
 function byZeros(start: Uint8Array, name: string): string | undefined {
   const zeros = [0, 0, 0, 0]
   const units = Math.floor(start.length / 4) * 2
-  const counted = Math.max(units * 2, Math.min(start.length, 2))
-  for (let i = 0; i < counted; i++) if (start[i] === 0) zeros[i & 3]!++
+  const countedBytes = Math.max(units * 2, Math.min(start.length, 2))
+  for (let i = 0; i < countedBytes; i++) if (start[i] === 0) zeros[i & 3]!++
   const [evenZeros, oddZeros] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
-  const minZeros = Math.max(1, (counted / 2) * zeroHalves)
+  const minZeros = Math.max(1, (countedBytes / 2) * zeroHalves)
   if (evenZeros < minZeros && oddZeros < minZeros) return undefined
   if (oddZeros >= minZeros && oddZeros > evenZeros * 3) return 'utf-16le'
   if (evenZeros >= minZeros && evenZeros > oddZeros * 3) return 'utf-16be'
-  const quarter = counted / 4
+  const quarter = countedBytes / 4
   if (zeros[2]! + zeros[3]! > quarter * 1.9 && zeros[0]! < quarter * 0.1) throw utf32(name)
   if (zeros[0]! + zeros[1]! > quarter * 1.9 && zeros[3]! < quarter * 0.1) throw utf32(name)
   return undefined

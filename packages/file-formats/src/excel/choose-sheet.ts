@@ -21,21 +21,21 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
           sheets.find(({ isHidden }) => !isHidden) ??
           sheets[0])
   if (!sheet) {
-    const wanted =
+    const missingText =
       name !== undefined
         ? ` has no sheet called ${name}; it`
         : number !== undefined
           ? ` has no sheet number ${number}; it`
           : ''
-    const there = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
-    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${there}.`)
+    const existing = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
+    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${missingText} has ${existing}.`)
   }
   if (sheet.hasRows) return sheet
-  const others = sheets.filter(({ hasRows }) => hasRows)
-  const instead =
-    others.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${formatSheetList(others, sheets)}.`
-  const code = others.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
-  throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
+  const otherSheets = sheets.filter(({ hasRows }) => hasRows)
+  const advice =
+    otherSheets.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${formatSheetList(otherSheets, sheets)}.`
+  const code = otherSheets.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
+  throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${advice}`)
 }
 
 export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): FoundSheet[] =>
@@ -53,23 +53,25 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
   const read = sheets.find(({ isRead }) => isRead)
   if (unread.length === 0 || !read) return undefined
-  const named = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
-  const more = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
-  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
+  const sheetTexts = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
+  const moreText = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
+  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${moreText}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
 const mostListed = 20
 /** Excel allows 31 characters; other programs exceed this limit. */
 const longestName = 60
 
-function formatSheetList(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
-  const names = some.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
-  return some.length > mostListed ? `${names.join(', ')} and ${some.length - mostListed} more` : names.join(', ')
+function formatSheetList(listedSheets: readonly ListedSheet[], all: readonly ListedSheet[]): string {
+  const names = listedSheets.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
+  return listedSheets.length > mostListed
+    ? `${names.join(', ')} and ${listedSheets.length - mostListed} more`
+    : names.join(', ')
 }
 
 function formatSheet({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {
-  const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
-  return `"${shown}" (${isHidden ? 'hidden, ' : ''}number ${number})`
+  const shownName = name.length > longestName ? `${name.slice(0, longestName)}…` : name
+  return `"${shownName}" (${isHidden ? 'hidden, ' : ''}number ${number})`
 }
 
 const normalizeSheetName = (name: string) => name.trim().toLowerCase()

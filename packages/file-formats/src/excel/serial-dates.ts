@@ -13,11 +13,11 @@ export function serialText(serial: number, meaning: NumberMeaning, is1904: boole
   const total = Math.round(serial * dayLength)
   if (!Number.isFinite(serial)) return undefined
   if (meaning === 'ELAPSED') return formatElapsedTime(total)
-  const counted = Math.floor(total / dayLength)
-  const time = total - counted * dayLength
-  if (counted === 0 && total >= 0 && (meaning === 'TIME' || !is1904)) return formatClockTime(time)
-  const day = is1904 ? counted + from1904 : counted
-  if (counted < 0 || day < 1 || day > lastDay) return undefined
+  const dayNumber = Math.floor(total / dayLength)
+  const time = total - dayNumber * dayLength
+  if (dayNumber === 0 && total >= 0 && (meaning === 'TIME' || !is1904)) return formatClockTime(time)
+  const day = is1904 ? dayNumber + from1904 : dayNumber
+  if (dayNumber < 0 || day < 1 || day > lastDay) return undefined
   const date = dateOf(day)
   return meaning === 'DATE' && time === 0 ? date : `${date} ${formatClockTime(time)}`
 }

@@ -63,9 +63,9 @@ export class SharedTexts {
   /** Returns false if the text does not exist. */
   find(index: number): boolean {
     if (!(index >= 0 && index < this.count)) return false
-    const place = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
-    this.page = this.#pageOf(Math.floor(place / pageBytes))
-    this.from = (place % pageBytes) + textAlignment
+    const offset = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
+    this.page = this.#pageOf(Math.floor(offset / pageBytes))
+    this.from = (offset % pageBytes) + textAlignment
     this.to = this.from + this.page.readUInt32LE(this.from - textAlignment)
     return true
   }
@@ -81,8 +81,8 @@ export class SharedTexts {
 
   #pageOf(number: number): Buffer {
     if (number === this.#lastNumber) return this.#last
-    const held = this.#pages.get(number)
-    if (held) return held
+    const cachedPage = this.#pages.get(number)
+    if (cachedPage) return cachedPage
     const page = Buffer.allocUnsafeSlow(pageBytes)
     readSync(this.#file!, page, 0, pageBytes, number * pageBytes)
     this.#pages.set(number, page)
@@ -103,8 +103,14 @@ export class SharedTexts {
 
   #save(number: number, page: Buffer): void {
     try {
-      for (let done = 0; done < pageBytes; ) {
-        done += writeSync(this.#file!, page, done, pageBytes - done, number * pageBytes + done)
+      for (let bytesWritten = 0; bytesWritten < pageBytes; ) {
+        bytesWritten += writeSync(
+          this.#file!,
+          page,
+          bytesWritten,
+          pageBytes - bytesWritten,
+          number * pageBytes + bytesWritten,
+        )
       }
     } catch (error) {
       throw diskProblem(error) ?? error
@@ -168,35 +174,35 @@ export class CellText {
   add(xml: Buffer, from: number, to: number, literal: boolean): void {
     this.#reserve(2 * (to - from))
     const out = this.bytes
-    let at = this.length
+    let position = this.length
     let ascii = 0
     for (let i = from; i < to; i++) {
       const byte = xml[i]!
       ascii |= byte
-      if (byte === QUOTE) out[at++] = QUOTE
+      if (byte === QUOTE) out[position++] = QUOTE
       if (byte === AMPERSAND && !literal) {
         const end = xml.subarray(i, Math.min(to, i + 12)).indexOf(SEMICOLON)
         if (end < 0) throw new BadXml('an ampersand is not written as &amp;')
-        at = writeCodePoint(pointOf(xml.toString('latin1', i + 1, i + end)), out, at)
+        position = writeCodePoint(pointOf(xml.toString('latin1', i + 1, i + end)), out, position)
         i += end
       } else if (byte === UNDERSCORE && escapedAt(xml, i, to) > 0) {
-        at = writeCodePoint(escapedAt(xml, i, to), out, at)
+        position = writeCodePoint(escapedAt(xml, i, to), out, position)
         i += 6
       } else if (byte === CR) {
         // XML parsers normalise all line ends to LF.
-        if (xml[i + 1] !== LF || i + 1 === to) out[at++] = LF
+        if (xml[i + 1] !== LF || i + 1 === to) out[position++] = LF
       } else if (byte < 32 && byte !== LF && byte !== 9) throw new BadXml('it holds control characters')
-      else out[at++] = byte
+      else out[position++] = byte
     }
     if (ascii > 127 && !isUtf8(xml.subarray(from, to))) throw new BadXml('it is not valid UTF-8')
-    this.length = at
+    this.length = position
   }
 
   #reserve(more: number): void {
-    const wanted = this.length + more
+    const neededBytes = this.length + more
     if (this.length > this.#longest) throw new BadXml('a text in it is too long')
-    if (wanted <= this.bytes.length) return
-    const bytes = Buffer.allocUnsafeSlow(wanted * 2)
+    if (neededBytes <= this.bytes.length) return
+    const bytes = Buffer.allocUnsafeSlow(neededBytes * 2)
     this.bytes.copy(bytes, 0, 0, this.length)
     this.bytes = bytes
   }
@@ -206,16 +212,16 @@ export class CellText {
  * Returns the character that Excel writes as `_xHHHH_`, because XML cannot express it otherwise, or 0. NUL and halves of
  * surrogate pairs, which no database can store, stay as written.
  */
-function escapedAt(xml: Buffer, at: number, to: number): number {
-  if (at + 7 > to || (xml[at + 1]! | 32) !== 120 || xml[at + 6] !== UNDERSCORE) return 0
-  const digits = xml.toString('latin1', at + 2, at + 6)
+function escapedAt(xml: Buffer, position: number, to: number): number {
+  if (position + 7 > to || (xml[position + 1]! | 32) !== 120 || xml[position + 6] !== UNDERSCORE) return 0
+  const digits = xml.toString('latin1', position + 2, position + 6)
   if (!/^[0-9a-f]{4}$/i.test(digits)) return 0
   const point = Number.parseInt(digits, 16)
   return (point & 0xf800) === 0xd800 ? 0 : point
 }
 
 function writeCodePoint(point: number, out: Buffer, start: number): number {
-  let at = start
-  if (point === QUOTE) out[at++] = QUOTE
-  return at + out.write(String.fromCodePoint(point), at, 'utf8')
+  let position = start
+  if (point === QUOTE) out[position++] = QUOTE
+  return position + out.write(String.fromCodePoint(point), position, 'utf8')
 }

@@ -61,9 +61,9 @@ export class SheetReader implements XmlHandler {
   }
 
   #openRow(xml: XmlScanner): void {
-    const given = Number(xml.attribute('r') ?? this.#rowNumber + 1)
-    if (!(given > this.#rowNumber)) throw new BadXml('its rows are not in order')
-    this.#rowNumber = given
+    const rowNumber = Number(xml.attribute('r') ?? this.#rowNumber + 1)
+    if (!(rowNumber > this.#rowNumber)) throw new BadXml('its rows are not in order')
+    this.#rowNumber = rowNumber
     this.#column = -1
     this.#row.begin()
   }
@@ -116,9 +116,9 @@ export class SheetReader implements XmlHandler {
     const { meanings, is1904 } = this.#context
     const meaning = meanings[this.#style] ?? 'NUMBER'
     if (meaning !== 'NUMBER') {
-      const shown = serialText(Number(bytes.toString('latin1', 0, length)), meaning, is1904)
-      if (shown !== undefined) {
-        const text = Buffer.from(shown, 'latin1')
+      const dateText = serialText(Number(bytes.toString('latin1', 0, length)), meaning, is1904)
+      if (dateText !== undefined) {
+        const text = Buffer.from(dateText, 'latin1')
         return this.#row.put(this.#column, text, 0, text.length, false)
       }
     }
@@ -133,9 +133,9 @@ export class SheetReader implements XmlHandler {
 /** Returns the column of a reference such as `AB12`, from 0. */
 function parseColumnReference(bytes: Buffer, from: number, to: number): number {
   let column = 0
-  let at = from
-  for (; at < to && at < from + 4; at++) {
-    const letter = bytes[at]! & 0xdf
+  let position = from
+  for (; position < to && position < from + 4; position++) {
+    const letter = bytes[position]! & 0xdf
     if (letter < 65 || letter > 90) break
     column = column * 26 + letter - 64
   }
@@ -145,8 +145,8 @@ function parseColumnReference(bytes: Buffer, from: number, to: number): number {
 
 function parseDigits(bytes: Buffer, from: number, to: number): number {
   let number = 0
-  for (let at = from; at < to; at++) {
-    const digit = bytes[at]! - 48
+  for (let position = from; position < to; position++) {
+    const digit = bytes[position]! - 48
     if (digit < 0 || digit > 9 || number > 1e9) return -1
     number = number * 10 + digit
   }
@@ -155,8 +155,8 @@ function parseDigits(bytes: Buffer, from: number, to: number): number {
 
 /** Whether the bytes are digits, signs, a decimal point and an exponent only, so that a field needs no quotes. */
 function isPlain(bytes: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) {
-    const byte = bytes[at]!
+  for (let position = from; position < to; position++) {
+    const byte = bytes[position]!
     const fits = (byte >= 48 && byte <= 57) || byte === 46 || byte === 45 || byte === 43 || (byte | 32) === 101
     if (!fits) return false
   }
@@ -210,12 +210,12 @@ export class SheetRow {
     if (column < this.first || column > this.last) this.#widen(column)
     if (this.late || !this.#output) return
     this.#reserve(to - from + column + 4)
-    let at = this.#at
-    for (; this.#column < column - this.first; this.#column++) this.#line[at++] = COMMA
-    if (quoted) this.#line[at++] = QUOTE
-    for (let i = from; i < to; i++) this.#line[at++] = bytes[i]!
-    if (quoted) this.#line[at++] = QUOTE
-    this.#at = at
+    let position = this.#at
+    for (; this.#column < column - this.first; this.#column++) this.#line[position++] = COMMA
+    if (quoted) this.#line[position++] = QUOTE
+    for (let i = from; i < to; i++) this.#line[position++] = bytes[i]!
+    if (quoted) this.#line[position++] = QUOTE
+    this.#at = position
   }
 
   /** Writes the row unless it is empty. `number` is the row's number in the sheet. */

@@ -29,26 +29,27 @@ export async function writeSheet(
   const workbook = await readWorkbook(archive)
   const context = await contextOf(archive, workbook, about)
   const listed: (WorkbookSheet & { hasRows: boolean })[] = []
-  for (const one of workbook.sheets) listed.push({ ...one, hasRows: await hasRows(archive, one, context) })
+  for (const chosenSheet of workbook.sheets)
+    listed.push({ ...chosenSheet, hasRows: await hasRows(archive, chosenSheet, context) })
   const sheet = chooseSheet(listed, options, name)
-  const whole = partOf(archive, sheet.part)
-  const part = firstBytes === undefined ? whole : truncateAfter(whole, firstBytes)
+  const sheetBytes = partOf(archive, sheet.path)
+  const bytes = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)
   let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
-  await readSheet(truncateAfter(part, guessedFrom), row, context, name).catch(catchTruncatedRead)
+  await readSheet(truncateAfter(bytes, guessedFrom), row, context, name).catch(catchTruncatedRead)
   let complete = true
   for (;;) {
     if (row.tooWide) throw tooWide(name, row.width)
     output.writer.startOver()
     output.rejects.startOver()
     row = new SheetRow(row, limits.recordBytes, output)
-    complete = (await readSheet(part, row, context, name).catch(catchTruncatedRead)) !== 'CUT'
+    complete = (await readSheet(bytes, row, context, name).catch(catchTruncatedRead)) !== 'CUT'
     if (!row.late) break
   }
   return { sheets: asFound(listed, sheet), dialect: sheetDialect, complete, written: row.rows - output.rejects.count }
 }
 
 /** Whether a sheet has a value anywhere. The sheet is read up to its first value; an unreadable sheet counts as having values. */
-async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
+async function hasRows(archive: ZipArchive, { path: part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
   const row = new SheetRow({ first: 0, last: -1 }, 0)
   try {
     const start = truncateWhen(partOf(archive, part), () => row.width > 0)

@@ -17,26 +17,26 @@ export interface OpenWorkbook {
 export interface WorkbookSheet {
   name: string
   isHidden: boolean
-  part: string
+  path: string
 }
 
 /** Reads the list of sheets with cells; charts are left out. Throws SourceProblem EXCEL_DAMAGED. */
 export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
-  const part = workbookPart(archive)!
-  const relations = await readRelations(archive, part)
-  const found: { id: string; name: string; isHidden: boolean }[] = []
+  const path = workbookPart(archive)!
+  const relations = await readRelations(archive, path)
+  const sheetList: { id: string; name: string; isHidden: boolean }[] = []
   let is1904 = false
-  await readPart(archive, part, (xml) => {
+  await readPart(archive, path, (xml) => {
     if (xml.is('workbookPr')) is1904 = /^(1|true)$/.test(xml.attribute('date1904') ?? '')
     if (!xml.is('sheet')) return
     const isHidden = /hidden$/i.test(xml.attribute('state') ?? '')
-    found.push({ id: xml.attribute('id') ?? '', name: xml.attribute('name') ?? '', isHidden })
+    sheetList.push({ id: xml.attribute('id') ?? '', name: xml.attribute('name') ?? '', isHidden })
   })
-  const sheets = found.flatMap(({ id, name, isHidden }): WorkbookSheet[] => {
+  const sheets = sheetList.flatMap(({ id, name, isHidden }): WorkbookSheet[] => {
     const relation = relations.get(id)
-    return relation?.type === 'worksheet' ? [{ name, isHidden, part: relation.part }] : []
+    return relation?.type === 'worksheet' ? [{ name, isHidden, path: relation.path }] : []
   })
-  const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.part
+  const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.path
   const styles = partOf('styles')
   return {
     sheets,
@@ -50,32 +50,33 @@ export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
  * Reads the relations of the workbook, by id. The kind is the last word of a relation's type, because two editions of the
  * standard have different prefixes.
  */
-async function readRelations(archive: ZipArchive, part: string): Promise<Map<string, { type: string; part: string }>> {
-  const folder = posix.dirname(part)
-  const relations = new Map<string, { type: string; part: string }>()
-  await readPart(archive, `${folder}/_rels/${posix.basename(part)}.rels`, (xml) => {
+async function readRelations(archive: ZipArchive, path: string): Promise<Map<string, { type: string; path: string }>> {
+  const folder = posix.dirname(path)
+  const relations = new Map<string, { type: string; path: string }>()
+  await readPart(archive, `${folder}/_rels/${posix.basename(path)}.rels`, (xml) => {
     if (!xml.is('Relationship') || xml.attribute('TargetMode') === 'External') return
     const target = xml.attribute('Target') ?? ''
     const type = posix.basename(xml.attribute('Type') ?? '')
     const absolute = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
-    relations.set(xml.attribute('Id') ?? '', { type, part: absolute })
+    relations.set(xml.attribute('Id') ?? '', { type, path: absolute })
   })
   return relations
 }
 
-async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMeaning[]> {
-  const own = new Map<number, NumberMeaning>()
+async function readMeanings(archive: ZipArchive, path: string): Promise<NumberMeaning[]> {
+  const customFormats = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
   let inCells = false
   const reader: XmlReader = (xml) => {
-    if (xml.is('numFmt')) own.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
+    if (xml.is('numFmt'))
+      customFormats.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
     else if (xml.is('cellXfs')) inCells = true
     else if (inCells && xml.is('xf')) {
       const id = Number(xml.attribute('numFmtId') ?? 0)
-      meanings.push(own.get(id) ?? builtInMeaning(id))
+      meanings.push(customFormats.get(id) ?? builtInMeaning(id))
     }
   }
-  await readPart(archive, part, reader, (xml) => {
+  await readPart(archive, path, reader, (xml) => {
     if (xml.is('cellXfs')) inCells = false
   })
   return meanings
@@ -109,19 +110,19 @@ const longestToken = 16 * 1024 * 1024
 /** Reads one of a workbook's small parts. Throws SourceProblem EXCEL_DAMAGED or TOO_LARGE. */
 async function readPart(
   archive: ZipArchive,
-  part: string,
+  path: string,
   open: XmlReader,
   close: XmlReader = () => {},
 ): Promise<void> {
-  await scanPart(partOf(archive, part), { open, close, text: () => {} }, archive.name, smallPart)
+  await scanPart(partOf(archive, path), { open, close, text: () => {} }, archive.name, smallPart)
 }
 
 /** Returns a part's bytes by its name; Office compares these names case-insensitively. */
-export function partOf(archive: ZipArchive, part: string): ByteSource {
-  const name = archive.entries.has(part)
-    ? part
-    : [...archive.entries.keys()].find((entry) => entry.toLowerCase() === part.toLowerCase())
-  if (name === undefined) throw damagedWorkbookProblem(archive.name, `${part} is missing`)
+export function partOf(archive: ZipArchive, path: string): ByteSource {
+  const name = archive.entries.has(path)
+    ? path
+    : [...archive.entries.keys()].find((entry) => entry.toLowerCase() === path.toLowerCase())
+  if (name === undefined) throw damagedWorkbookProblem(archive.name, `${path} is missing`)
   return archive.bytes(name)
 }
 
@@ -149,9 +150,9 @@ export async function scanPart(
   }
 }
 
-export const damagedWorkbookProblem = (name: string, why: string, cause?: unknown): SourceProblem =>
+export const damagedWorkbookProblem = (name: string, reason: string, cause?: unknown): SourceProblem =>
   new SourceProblem(
     'EXCEL_DAMAGED',
-    `${name} cannot be read as an Excel workbook: ${why}. Open it in Excel and save it again.`,
+    `${name} cannot be read as an Excel workbook: ${reason}. Open it in Excel and save it again.`,
     { cause },
   )

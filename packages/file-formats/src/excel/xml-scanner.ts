@@ -90,21 +90,22 @@ export class XmlScanner {
   attributes(): number {
     const { bytes, places } = this
     let count = 0
-    let at = this.nameTo
-    while (at < this.#tagTo && count < attributesKept) {
-      while (at < this.#tagTo && (bytes[at]! <= 32 || bytes[at] === SLASH)) at++
-      let name = at
-      for (; at < this.#tagTo && bytes[at] !== EQUALS && bytes[at]! > 32; at++) if (bytes[at] === COLON) name = at + 1
-      const nameTo = at
-      while (at < this.#tagTo && bytes[at] !== QUOTE && bytes[at] !== APOSTROPHE) at++
-      const value = at + 1
-      const closing = bytes[at]
-      for (at++; at < this.#tagTo && bytes[at] !== closing; at++);
-      if (at >= this.#tagTo) break
+    let position = this.nameTo
+    while (position < this.#tagTo && count < attributesKept) {
+      while (position < this.#tagTo && (bytes[position]! <= 32 || bytes[position] === SLASH)) position++
+      let name = position
+      for (; position < this.#tagTo && bytes[position] !== EQUALS && bytes[position]! > 32; position++)
+        if (bytes[position] === COLON) name = position + 1
+      const nameTo = position
+      while (position < this.#tagTo && bytes[position] !== QUOTE && bytes[position] !== APOSTROPHE) position++
+      const value = position + 1
+      const closing = bytes[position]
+      for (position++; position < this.#tagTo && bytes[position] !== closing; position++);
+      if (position >= this.#tagTo) break
       places[count * 4] = name
       places[count * 4 + 1] = nameTo
       places[count * 4 + 2] = value
-      places[count * 4 + 3] = at++
+      places[count * 4 + 3] = position++
       count++
     }
     return count
@@ -127,24 +128,24 @@ export class XmlScanner {
     const end = this.#end
     if (from === end) return -1
     if (bytes[from] !== OPEN) {
-      let at = from
-      while (at < end && bytes[at] !== OPEN) at++
-      if (at === end) return -1
-      if (this.#depth > 0) this.#handler.text(this, from, at, false)
-      return at
+      let position = from
+      while (position < end && bytes[position] !== OPEN) position++
+      if (position === end) return -1
+      if (this.#depth > 0) this.#handler.text(this, from, position, false)
+      return position
     }
-    const second = bytes[from + 1]
-    if (second === BANG || second === QUESTION) return this.#special(from)
-    let at = from + 1
-    for (let quote = 0; ; at++) {
-      if (at >= end) return -1
-      const byte = bytes[at]!
+    const secondByte = bytes[from + 1]
+    if (secondByte === BANG || secondByte === QUESTION) return this.#special(from)
+    let position = from + 1
+    for (let quote = 0; ; position++) {
+      if (position >= end) return -1
+      const byte = bytes[position]!
       if (quote !== 0) quote = byte === quote ? 0 : quote
       else if (byte === CLOSE) break
       else if (byte === QUOTE || byte === APOSTROPHE) quote = byte
     }
-    this.#tag(from, at)
-    return at + 1
+    this.#tag(from, position)
+    return position + 1
   }
 
   /** Passes a start tag or an end tag to the handler; a tag of an empty element is passed as both. */
@@ -152,10 +153,11 @@ export class XmlScanner {
     const { bytes } = this
     const closing = bytes[from + 1] === SLASH
     let name = closing ? from + 2 : from + 1
-    let at = name
-    for (; at < to && bytes[at]! > 32 && bytes[at] !== SLASH; at++) if (bytes[at] === COLON) name = at + 1
+    let position = name
+    for (; position < to && bytes[position]! > 32 && bytes[position] !== SLASH; position++)
+      if (bytes[position] === COLON) name = position + 1
     this.nameFrom = name
-    this.nameTo = at
+    this.nameTo = position
     this.#tagTo = to
     if (!closing) {
       this.#depth++
@@ -175,10 +177,10 @@ export class XmlScanner {
       .find(([open]) => open!.startsWith(start.slice(0, open!.length))) ?? ['', '']
     if (!opening || !closing) throw new BadXml('it declares types or entities')
     if (start.length < opening.length) return -1
-    const at = bytes.subarray(0, this.#end).indexOf(closing, from + opening.length)
-    if (at < 0) return -1
-    if (opening === '<![CDATA[' && this.#depth > 0) this.#handler.text(this, from + opening.length, at, true)
-    return at + closing.length
+    const position = bytes.subarray(0, this.#end).indexOf(closing, from + opening.length)
+    if (position < 0) return -1
+    if (opening === '<![CDATA[' && this.#depth > 0) this.#handler.text(this, from + opening.length, position, true)
+    return position + closing.length
   }
 }
 

@@ -51,8 +51,8 @@ export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   }
   return {
     write(cells) {
-      const whole = encode(cells)
-      return [...beginStream(), whole.subarray(schema.length, whole.length - frameBytes)]
+      const encoded = encode(cells)
+      return [...beginStream(), encoded.subarray(schema.length, encoded.length - frameBytes)]
     },
     end: () => [...beginStream(), endOfStream],
   }

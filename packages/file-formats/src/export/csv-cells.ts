@@ -46,9 +46,9 @@ export class CsvCells {
   /** Reads bytes until `maxRows` rows are complete. Returns the position of the first byte that was not read. */
   read(chunk: Buffer, from: number, maxRows: number): number {
     let start = from
-    let at = from
-    for (; at < chunk.length; at += 1) {
-      const byte = chunk[at]!
+    let position = from
+    for (; position < chunk.length; position += 1) {
+      const byte = chunk[position]!
       if (this.#isInQuotes) {
         if (byte === quote) this.#isInQuotes = false
       } else if (byte === quote) {
@@ -56,26 +56,26 @@ export class CsvCells {
         this.#isQuoted = true
         this.#isInQuotes = true
       } else if (byte === comma) {
-        this.#endField(chunk.subarray(start, at))
-        start = at + 1
+        this.#endField(chunk.subarray(start, position))
+        start = position + 1
       } else if (byte === lineFeed) {
-        this.#endField(chunk.subarray(start, at))
-        start = at + 1
+        this.#endField(chunk.subarray(start, position))
+        start = position + 1
         this.#column = 0
         this.#rows += 1
         if (this.#rows >= maxRows) return start
       }
     }
-    const rest = chunk.subarray(start)
-    if (rest.length > 0) {
-      this.#partialField.push(Buffer.from(rest))
-      this.#partialBytes += rest.length
+    const remaining = chunk.subarray(start)
+    if (remaining.length > 0) {
+      this.#partialField.push(Buffer.from(remaining))
+      this.#partialBytes += remaining.length
       if (this.#partialBytes > maxFieldBytes)
         throw new UnencodableValueError(
           'A value is larger than 64 MB, which this format cannot store. Export the rows as CSV, or make a view without the column.',
         )
     }
-    return at
+    return position
   }
 
   #endField(bytes: Buffer): void {

@@ -32,12 +32,12 @@ async function openEncoder(): Promise<{
     const { WorkbookWriter } = await import('./xlsx-encoder.ts')
     const workbook = new WorkbookWriter(columns)
     workbook.output.on('data', (chunk: Buffer) => sendBytes(chunk))
-    const ended = once(workbook.output, 'end')
+    const workbookEnded = once(workbook.output, 'end')
     return {
       write: (cells) => workbook.write(cells),
       async end() {
         await workbook.end()
-        await ended
+        await workbookEnded
       },
     }
   }
@@ -70,20 +70,20 @@ async function handle(command: EncoderCommand): Promise<void> {
     return
   }
   const chunk = Buffer.from(command.bytes.buffer, command.bytes.byteOffset, command.bytes.byteLength)
-  for (let at = 0; at < chunk.length; ) {
-    const from = at
+  for (let position = 0; position < chunk.length; ) {
+    const from = position
     const isBatchFull = bytesInBatch >= batchBytes
     // A batch ends at a row. A full batch takes the rest of the row that has started.
-    at = cells.read(chunk, at, isBatchFull ? cells.rows + 1 : maxBatchRows)
-    bytesInBatch += at - from
+    position = cells.read(chunk, position, isBatchFull ? cells.rows + 1 : maxBatchRows)
+    bytesInBatch += position - from
     if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()
   }
   send({ kind: 'ready' })
 }
 
-let work = Promise.resolve()
+let pendingWork = Promise.resolve()
 mainThreadPort.on('message', (command: EncoderCommand) => {
-  work = work
+  pendingWork = pendingWork
     .then(() => handle(command))
     .catch((error: unknown) => {
       // Any other error ends the thread, and the main thread reports it.

@@ -16,10 +16,10 @@ export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder 
   })
   const takeBytes = (): Uint8Array[] => {
     if (bytes.index === 0) return []
-    const taken = bytes.getBytes().slice()
+    const encoded = bytes.getBytes().slice()
     // `offset`, the position in the file, goes on.
     bytes.index = 0
-    return [taken]
+    return [encoded]
   }
   return {
     write(cells) {

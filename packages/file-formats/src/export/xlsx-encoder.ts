@@ -119,12 +119,12 @@ const textCell = (text: string): string =>
  */
 function escapeXml(text: string): string {
   return text
-    .replace(/_x[0-9A-Fa-f]{4}_/g, (found) => `_x005F${found}`)
-    .replace(/[&<>]/g, (found) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[found]!)
-    .replace(/\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu, (found) =>
-      found === '\t' || found === '\n'
-        ? found
-        : `_x${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`,
+    .replace(/_x[0-9A-Fa-f]{4}_/g, (character) => `_x005F${character}`)
+    .replace(/[&<>]/g, (character) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[character]!)
+    .replace(/\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu, (character) =>
+      character === '\t' || character === '\n'
+        ? character
+        : `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`,
     )
 }
 

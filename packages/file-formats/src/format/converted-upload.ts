@@ -16,7 +16,7 @@ export interface NormaliseJob {
   /** Only this many bytes of the rows are needed, from the start. */
   firstBytes?: number
   /** The only accepted format; another one is refused as soon as it is recognised. */
-  wanted?: UploadFormat
+  expectedFormat?: UploadFormat
   limits: UploadLimits
 }
 
@@ -34,7 +34,7 @@ export interface NormalisedFile {
   format: UploadFormat
   size: number
   /** The formats found, outermost first, as text. */
-  found: string[]
+  notices: string[]
   dialect?: WrittenDialect
   sheets?: FoundSheet[]
   /** Whether only columns that occur in some record are present. */

@@ -77,9 +77,9 @@ const isProtected = (name: string) =>
 export type UploadFormat = 'DELIMITED' | 'PARQUET'
 
 /** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET if only the other format is wanted. */
-export function assertFormat(found: UploadFormat, wanted: UploadFormat | undefined, name: string): void {
-  if (wanted === undefined || wanted === found) return
-  if (found === 'PARQUET') {
+export function assertFormat(format: UploadFormat, expectedFormat: UploadFormat | undefined, name: string): void {
+  if (expectedFormat === undefined || expectedFormat === format) return
+  if (format === 'PARQUET') {
     const text = `${name} is a Parquet file: create a PARQUET_UPLOAD pipeline for it, or save it as CSV.`
     throw new SourceProblem('PARQUET_UPLOADED', text)
   }

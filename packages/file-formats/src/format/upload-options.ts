@@ -39,15 +39,18 @@ export interface DeclaredColumn {
 }
 
 /** Returns the given columns, and adds the declared types of columns that have no given type. */
-export function addDeclared(given: readonly ColumnOptions[], declared: readonly DeclaredColumn[]): ColumnOptions[] {
-  const left = new Set(declared)
-  const columns = given.map((column) => {
-    const own = declared.find(({ index, label }) =>
+export function addDeclared(
+  declarations: readonly ColumnOptions[],
+  declared: readonly DeclaredColumn[],
+): ColumnOptions[] {
+  const unusedColumns = new Set(declared)
+  const columns = declarations.map((column) => {
+    const declaration = declared.find(({ index, label }) =>
       column.index === undefined ? column.label === label : column.index === index,
     )
-    if (own) left.delete(own)
+    if (declaration) unusedColumns.delete(declaration)
     const typed = column.dataType !== undefined || column.dateFormat !== undefined
-    return own && !typed ? { ...column, dataType: own.dataType, declared: true } : column
+    return declaration && !typed ? { ...column, dataType: declaration.dataType, declared: true } : column
   })
-  return [...columns, ...[...left].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
+  return [...columns, ...[...unusedColumns].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
 }

@@ -25,8 +25,8 @@ export class ByteWindow implements AsyncDisposable {
   async grow(): Promise<boolean> {
     if (this.complete) return false
     this.#forget()
-    const wanted = Math.max(1, this.end * 2)
-    while (this.end < wanted) {
+    const neededBytes = Math.max(1, this.end * 2)
+    while (this.end < neededBytes) {
       const { done, value } = await this.#chunks.next()
       if (done) {
         this.complete = true
@@ -39,8 +39,8 @@ export class ByteWindow implements AsyncDisposable {
   }
 
   /** Returns the position of the window in the stream; all numbers start at 1. */
-  place(at: number): { line: number; byte: number } {
-    return { line: this.#lines + countLines(this.bytes, 0, at) + 1, byte: this.#forgotten + at + 1 }
+  place(position: number): { line: number; byte: number } {
+    return { line: this.#lines + countLines(this.bytes, 0, position) + 1, byte: this.#forgotten + position + 1 }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -80,7 +80,7 @@ export class ByteWindow implements AsyncDisposable {
 
 function countLines(bytes: Uint8Array, from: number, to: number): number {
   let lines = 0
-  for (let at = from; at < to; at++) if (bytes[at] === LF) lines++
+  for (let position = from; position < to; position++) if (bytes[position] === LF) lines++
   return lines
 }
 

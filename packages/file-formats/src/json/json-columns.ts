@@ -45,8 +45,8 @@ export class JsonColumns {
    */
   indexOf(bytes: Buffer, from: number, to: number): number {
     const spelling = bytes.toString('latin1', from, to)
-    const known = this.#bySpelling.get(spelling)
-    if (known !== undefined) return known
+    const knownIndex = this.#bySpelling.get(spelling)
+    if (knownIndex !== undefined) return knownIndex
     if (!isUtf8(bytes.subarray(from, to))) return -1
     const index = this.#column(bytes.toString('utf8', from, to))
     if (this.#bySpelling.size < maxSpellings) this.#bySpelling.set(spelling, index)
@@ -66,8 +66,8 @@ export class JsonColumns {
   /** Returns the index of the column of a key, which is spelled as in the file. Adds a column for a new key. */
   #column(spelling: string): number {
     const label = JSON.parse(`"${spelling}"`) as string
-    const known = this.#byLabel.get(label)
-    if (known !== undefined) return known
+    const knownIndex = this.#byLabel.get(label)
+    if (knownIndex !== undefined) return knownIndex
     if (this.labels.length === maxColumns) {
       const text = `${this.#name} has objects with more than ${maxColumns} different keys; a table holds no more columns. Keys that are data, such as dates or ids, should be values.`
       throw new SourceProblem('TOO_MANY_COLUMNS', text)

@@ -40,9 +40,9 @@ export class JsonCursor {
   }
 
   async expect(byte: number): Promise<void> {
-    const found = await this.peek()
-    if (found === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
-    if (found !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
+    const nextByte = await this.peek()
+    if (nextByte === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
+    if (nextByte !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
     this.window.from++
   }
 
@@ -75,8 +75,8 @@ export class JsonCursor {
     let isEscaped = false
     for (;;) {
       const { bytes, end } = window
-      for (let at = window.from; at < end; at++) {
-        const byte = bytes[at]!
+      for (let position = window.from; position < end; position++) {
+        const byte = bytes[position]!
         if (isEscaped) isEscaped = false
         else if (isText && byte === BACKSLASH) isEscaped = true
         else if (byte === QUOTE) isText = !isText
@@ -87,7 +87,7 @@ export class JsonCursor {
         // A number or literal ends before a comma, a bracket or white space.
         const isPastEnd = depth < 0 || (depth === 0 && !isText && (byte === COMMA || isSpace(byte)))
         if (!isEnd && !isPastEnd) continue
-        window.from = isEnd ? at + 1 : at
+        window.from = isEnd ? position + 1 : position
         return
       }
       window.from = end
@@ -104,8 +104,8 @@ export class JsonCursor {
     if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
   }
 
-  broken(fault: string, at: number): SourceProblem {
-    return brokenJson(this.name, fault, this.window.place(at))
+  broken(fault: string, position: number): SourceProblem {
+    return brokenJson(this.name, fault, this.window.place(position))
   }
 
   async #whole(scan: (from: number, end: number) => number): Promise<number> {

@@ -49,29 +49,29 @@ class JsonRecord {
     this.#kinds.fill(ABSENT_VALUE, 0, columns.labels.length)
     this.unfit = undefined
     let expected = 0
-    let at = afterSpace(bytes, from + 1, end)
-    if (at < end && bytes[at] === CLOSE_OBJECT) return at + 1
+    let position = afterSpace(bytes, from + 1, end)
+    if (position < end && bytes[position] === CLOSE_OBJECT) return position + 1
     for (;;) {
-      if (at >= end) return NEEDS_MORE
-      if (bytes[at] !== QUOTE) return scanner.broken('a key in double quotes is expected', at)
-      let closed = columns.endOf(expected, bytes, at, end)
+      if (position >= end) return NEEDS_MORE
+      if (bytes[position] !== QUOTE) return scanner.broken('a key in double quotes is expected', position)
+      let closed = columns.endOf(expected, bytes, position, end)
       let column = expected
       if (closed === 0) {
-        closed = scanner.string(bytes, at, end)
+        closed = scanner.string(bytes, position, end)
         if (closed < 0) return closed
-        column = columns.indexOf(bytes, at + 1, closed - 1)
-        if (column < 0) return scanner.broken('a key is not valid UTF-8', at)
+        column = columns.indexOf(bytes, position + 1, closed - 1)
+        if (column < 0) return scanner.broken('a key is not valid UTF-8', position)
       }
       const valueAt = scanner.colon(bytes, closed, end)
       if (valueAt < 0) return valueAt
       expected = column + 1
-      at = this.#value(bytes, afterSpace(bytes, valueAt, end), end, column)
-      if (at < 0) return at
-      at = afterSpace(bytes, at, end)
-      if (at >= end) return NEEDS_MORE
-      if (bytes[at] === CLOSE_OBJECT) return at + 1
-      if (bytes[at] !== COMMA) return scanner.broken('a comma or } is expected', at)
-      at = afterSpace(bytes, at + 1, end)
+      position = this.#value(bytes, afterSpace(bytes, valueAt, end), end, column)
+      if (position < 0) return position
+      position = afterSpace(bytes, position, end)
+      if (position >= end) return NEEDS_MORE
+      if (bytes[position] === CLOSE_OBJECT) return position + 1
+      if (bytes[position] !== COMMA) return scanner.broken('a comma or } is expected', position)
+      position = afterSpace(bytes, position + 1, end)
     }
   }
 
@@ -205,22 +205,22 @@ const escapeLetterBytes: Readonly<Record<number, number>> = { 98: 8, 102: 12, 11
 
 /** Writes bytes with doubled quotes. Returns the position after them. */
 export function putDoubled(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
-  let at = start
+  let position = start
   for (let i = from; i < to; i++) {
     const byte = bytes[i]!
-    if (byte === QUOTE) out[at++] = QUOTE
-    out[at++] = byte
+    if (byte === QUOTE) out[position++] = QUOTE
+    out[position++] = byte
   }
-  return at
+  return position
 }
 
 /** Writes the decoded value of a well-formed JSON text as UTF-8 with doubled quotes. The output is never longer than the JSON text. */
 function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
-  let at = start
+  let position = start
   for (let i = from; i < to; i++) {
     const byte = bytes[i]!
     if (byte !== BACKSLASH) {
-      out[at++] = byte
+      out[position++] = byte
       continue
     }
     const letter = bytes[++i]!
@@ -231,31 +231,31 @@ function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Arr
         point = 0x10000 + ((point & 0x3ff) << 10) + (unitAt(bytes, i + 1) & 0x3ff)
         i += 6
       }
-      at = putPoint(point, out, at)
+      position = putPoint(point, out, position)
     } else {
-      if (letter === QUOTE) out[at++] = QUOTE
-      out[at++] = escapeLetterBytes[letter] ?? letter
+      if (letter === QUOTE) out[position++] = QUOTE
+      out[position++] = escapeLetterBytes[letter] ?? letter
     }
   }
-  return at
+  return position
 }
 
 function putPoint(point: number, out: Uint8Array, start: number): number {
-  let at = start
-  if (point === QUOTE) out[at++] = QUOTE
-  if (point < 0x80) out[at++] = point
+  let position = start
+  if (point === QUOTE) out[position++] = QUOTE
+  if (point < 0x80) out[position++] = point
   else if (point < 0x800) {
-    out[at++] = 0xc0 | (point >> 6)
-    out[at++] = 0x80 | (point & 63)
+    out[position++] = 0xc0 | (point >> 6)
+    out[position++] = 0x80 | (point & 63)
   } else if (point < 0x10000) {
-    out[at++] = 0xe0 | (point >> 12)
-    out[at++] = 0x80 | ((point >> 6) & 63)
-    out[at++] = 0x80 | (point & 63)
+    out[position++] = 0xe0 | (point >> 12)
+    out[position++] = 0x80 | ((point >> 6) & 63)
+    out[position++] = 0x80 | (point & 63)
   } else {
-    out[at++] = 0xf0 | (point >> 18)
-    out[at++] = 0x80 | ((point >> 12) & 63)
-    out[at++] = 0x80 | ((point >> 6) & 63)
-    out[at++] = 0x80 | (point & 63)
+    out[position++] = 0xf0 | (point >> 18)
+    out[position++] = 0x80 | ((point >> 12) & 63)
+    out[position++] = 0x80 | ((point >> 6) & 63)
+    out[position++] = 0x80 | (point & 63)
   }
-  return at
+  return position
 }

@@ -24,9 +24,9 @@ export const isSpace = (byte: number) => byte === 32 || byte === 10 || byte === 
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 48 && byte <= 57
 
 export function afterSpace(bytes: Uint8Array, from: number, end: number): number {
-  let at = from
-  while (at < end && isSpace(bytes[at]!)) at++
-  return at
+  let position = from
+  while (position < end && isSpace(bytes[position]!)) position++
+  return position
 }
 
 /**
@@ -43,42 +43,44 @@ export class JsonScanner {
   value(bytes: Uint8Array, from: number, end: number): number {
     const open = this.#open
     let depth = 0
-    let at = from
+    let position = from
     for (;;) {
-      at = afterSpace(bytes, at, end)
-      if (at >= end) return NEEDS_MORE
-      const byte = bytes[at]!
-      if (byte === QUOTE) at = this.string(bytes, at, end)
+      position = afterSpace(bytes, position, end)
+      if (position >= end) return NEEDS_MORE
+      const byte = bytes[position]!
+      if (byte === QUOTE) position = this.string(bytes, position, end)
       else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-        if (depth === maxNestingDepth) return this.broken(`values are nested deeper than ${maxNestingDepth} levels`, at)
+        if (depth === maxNestingDepth)
+          return this.broken(`values are nested deeper than ${maxNestingDepth} levels`, position)
         open[depth++] = byte
-        at = afterSpace(bytes, at + 1, end)
-        if (at >= end) return NEEDS_MORE
+        position = afterSpace(bytes, position + 1, end)
+        if (position >= end) return NEEDS_MORE
         // In ASCII, the code of a closing bracket is the code of its opening bracket plus two.
-        if (bytes[at] !== byte + 2) {
-          if (byte === OPEN_OBJECT) at = this.key(bytes, at, end)
-          if (at < 0) return at
+        if (bytes[position] !== byte + 2) {
+          if (byte === OPEN_OBJECT) position = this.key(bytes, position, end)
+          if (position < 0) return position
           continue
         }
         depth--
-        at++
-      } else at = this.#plain(bytes, at, end)
-      if (at < 0) return at
+        position++
+      } else position = this.#plain(bytes, position, end)
+      if (position < 0) return position
       for (;;) {
-        if (depth === 0) return at
-        at = afterSpace(bytes, at, end)
-        if (at >= end) return NEEDS_MORE
-        const opened = open[depth - 1]!
-        if (bytes[at] === COMMA) {
-          at = opened === OPEN_OBJECT ? this.key(bytes, afterSpace(bytes, at + 1, end), end) : at + 1
-          if (at < 0) return at
+        if (depth === 0) return position
+        position = afterSpace(bytes, position, end)
+        if (position >= end) return NEEDS_MORE
+        const openedAt = open[depth - 1]!
+        if (bytes[position] === COMMA) {
+          position =
+            openedAt === OPEN_OBJECT ? this.key(bytes, afterSpace(bytes, position + 1, end), end) : position + 1
+          if (position < 0) return position
           break
         }
-        if (bytes[at] !== opened + 2) {
-          return this.broken(`a comma or ${String.fromCharCode(opened + 2)} is expected`, at)
+        if (bytes[position] !== openedAt + 2) {
+          return this.broken(`a comma or ${String.fromCharCode(openedAt + 2)} is expected`, position)
         }
         depth--
-        at++
+        position++
       }
     }
   }
@@ -92,30 +94,30 @@ export class JsonScanner {
   }
 
   colon(bytes: Uint8Array, from: number, end: number): number {
-    const at = afterSpace(bytes, from, end)
-    if (at >= end) return NEEDS_MORE
-    return bytes[at] === COLON ? at + 1 : this.broken('a colon is expected', at)
+    const position = afterSpace(bytes, from, end)
+    if (position >= end) return NEEDS_MORE
+    return bytes[position] === COLON ? position + 1 : this.broken('a colon is expected', position)
   }
 
   /** Scans a string from its opening quote on. */
   string(bytes: Uint8Array, from: number, end: number): number {
-    let at = from + 1
-    while (at < end) {
-      const byte = bytes[at]!
-      if (byte === QUOTE) return at + 1
+    let position = from + 1
+    while (position < end) {
+      const byte = bytes[position]!
+      if (byte === QUOTE) return position + 1
       if (byte === BACKSLASH) {
         this.marks |= HAS_ESCAPE
-        at = this.#escape(bytes, at, end)
-        if (at < 0) return at
-      } else if (byte < 32) return this.broken('a text contains a line end, tab or other control character', at)
-      else at++
+        position = this.#escape(bytes, position, end)
+        if (position < 0) return position
+      } else if (byte < 32) return this.broken('a text contains a line end, tab or other control character', position)
+      else position++
     }
     return NEEDS_MORE
   }
 
-  broken(fault: string, at: number): typeof INVALID_JSON {
+  broken(fault: string, position: number): typeof INVALID_JSON {
     this.fault = fault
-    this.faultAt = at
+    this.faultAt = position
     return INVALID_JSON
   }
 
@@ -146,8 +148,8 @@ export class JsonScanner {
     return unit < 0 ? this.#badEscape(from) : unit
   }
 
-  #badEscape(at: number): typeof INVALID_JSON {
-    return this.broken('a backslash precedes a character that JSON does not escape', at)
+  #badEscape(position: number): typeof INVALID_JSON {
+    return this.broken('a backslash precedes a character that JSON does not escape', position)
   }
 
   #plain(bytes: Uint8Array, from: number, end: number): number {
@@ -164,32 +166,32 @@ export class JsonScanner {
 
   /** Returns the position after a number, NEEDS_MORE or INVALID_JSON. */
   #number(bytes: Uint8Array, from: number, end: number): number {
-    let at = bytes[from] === 45 ? from + 1 : from
-    const first = at
-    while (at < end && isDigit(bytes[at])) at++
-    if (at === end) return NEEDS_MORE
-    if (at === first || (bytes[first] === 48 && at - first > 1)) return this.#badNumber(from)
-    if (bytes[at] === 46) {
-      const fraction = ++at
-      while (at < end && isDigit(bytes[at])) at++
-      if (at === end) return NEEDS_MORE
-      if (at === fraction) return this.#badNumber(from)
+    let position = bytes[from] === 45 ? from + 1 : from
+    const first = position
+    while (position < end && isDigit(bytes[position])) position++
+    if (position === end) return NEEDS_MORE
+    if (position === first || (bytes[first] === 48 && position - first > 1)) return this.#badNumber(from)
+    if (bytes[position] === 46) {
+      const fraction = ++position
+      while (position < end && isDigit(bytes[position])) position++
+      if (position === end) return NEEDS_MORE
+      if (position === fraction) return this.#badNumber(from)
     }
-    if ((bytes[at]! | 32) === 101) {
-      at++
-      if (bytes[at] === 43 || bytes[at] === 45) at++
-      const exponent = at
-      while (at < end && isDigit(bytes[at])) at++
-      if (at >= end) return NEEDS_MORE
-      if (at === exponent) return this.#badNumber(from)
-      if (at - exponent > exponentDigits) this.marks |= HAS_HUGE_NUMBER
+    if ((bytes[position]! | 32) === 101) {
+      position++
+      if (bytes[position] === 43 || bytes[position] === 45) position++
+      const exponent = position
+      while (position < end && isDigit(bytes[position])) position++
+      if (position >= end) return NEEDS_MORE
+      if (position === exponent) return this.#badNumber(from)
+      if (position - exponent > exponentDigits) this.marks |= HAS_HUGE_NUMBER
     }
-    if (at - from > longestNumber) this.marks |= HAS_HUGE_NUMBER
-    return at
+    if (position - from > longestNumber) this.marks |= HAS_HUGE_NUMBER
+    return position
   }
 
-  #badNumber(at: number): typeof INVALID_JSON {
-    return this.broken('a number does not have the form of a JSON number', at)
+  #badNumber(position: number): typeof INVALID_JSON {
+    return this.broken('a number does not have the form of a JSON number', position)
   }
 }
 

@@ -9,7 +9,7 @@ export type JsonShape =
   /** Consecutive objects. */
   | { kind: 'SEQUENCE' }
   /** The elements of an array: the whole document, or the value of one of its keys. */
-  | { kind: 'ARRAY'; under?: string }
+  | { kind: 'ARRAY'; key?: string }
 
 const OPEN_ARRAY = 91
 const LF = 10
@@ -68,8 +68,8 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
   const scanner = new JsonScanner()
   let from = 0
   for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
-    const found = bytes.subarray(0, end).indexOf(LF, from)
-    const to = found < 0 ? end : found
+    const lineEnd = bytes.subarray(0, end).indexOf(LF, from)
+    const to = lineEnd < 0 ? end : lineEnd
     if (bytes[from] === OPEN_OBJECT) {
       const after = scanner.value(bytes, from, to)
       if (after > 0 && afterSpace(bytes, after, to) === to) return true
@@ -83,14 +83,17 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
 function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
   const arrays = arraysUnderKeys(window, start)
   if (rowsUnder !== undefined) {
-    if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', under: rowsUnder }
-    throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
+    if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', key: rowsUnder }
+    throw new SourceProblem(
+      'ROWS_NOT_FOUND',
+      `${name} has no array of objects under the key ${rowsUnder}. Correct the key, or the file.`,
+    )
   }
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
   // One line may be a document or the only row; only this case checks the file name.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
   if (first && second) throw ambiguousArraysProblem(name, first.key, second.key)
-  return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
+  return first ? { kind: 'ARRAY', key: first.key } : { kind: 'SEQUENCE' }
 }
 
 export function ambiguousArraysProblem(name: string, one: string, other: string): SourceProblem {
@@ -102,17 +105,17 @@ export function ambiguousArraysProblem(name: string, one: string, other: string)
 function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
   const scanner = new JsonScanner()
   const arrays: { key: string; empty: boolean }[] = []
-  let at = start
+  let position = start
   do {
-    const keyAt = afterSpace(bytes, at + 1, end)
+    const keyAt = afterSpace(bytes, position + 1, end)
     const valueAt = scanner.key(bytes, keyAt, end)
     if (valueAt < 0) break
     const value = afterSpace(bytes, valueAt, end)
     const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
     const key = JSON.parse(bytes.toString('utf8', keyAt, scanner.string(bytes, keyAt, end))) as string
     if (element === OPEN_OBJECT || element === 93) arrays.push({ key, empty: element === 93 })
-    at = scanner.value(bytes, value, end)
-    if (at > 0) at = afterSpace(bytes, at, end)
-  } while (at > 0 && bytes[at] === 44)
+    position = scanner.value(bytes, value, end)
+    if (position > 0) position = afterSpace(bytes, position, end)
+  } while (position > 0 && bytes[position] === 44)
   return arrays
 }

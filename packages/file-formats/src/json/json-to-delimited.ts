@@ -47,7 +47,7 @@ export async function writeJson(
       'PREVIEW_TOO_LARGE',
       `A preview reads only the first ${formatBytes(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${formatBytes(about.limits.recordBytes)}.`,
     )
-  const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
+  const isMeant = shape.kind === 'ARRAY' && (shape.key === undefined || shape.key === about.options.rowsUnder)
   if (columns.labels.length === 0 && records === 0 && isMeant)
     throw new SourceProblem(
       'EMPTY_SOURCE',
@@ -56,7 +56,7 @@ export async function writeJson(
   if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
     throw new SourceProblem(
       'ROWS_KEY_NOT_SET',
-      `The only list in ${about.name} is empty and has the key ${shape.under}. If this list is for the records, set rowsUnder to its key.`,
+      `The only list in ${about.name} is empty and has the key ${shape.key}. If this list is for the records, set rowsUnder to its key.`,
     )
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} has no object with a key, so it has no rows.`)
@@ -80,7 +80,7 @@ async function walkJsonRows(
   const cursor = new JsonCursor(window, name, recordBytes)
   if (shape.kind === 'LINES') await walkLines(window, pass, recordBytes)
   else if (shape.kind === 'SEQUENCE') await walkSequence(cursor, pass)
-  else await walkArray(cursor, pass, shape.under, options.rowsUnder === undefined)
+  else await walkArray(cursor, pass, shape.key, options.rowsUnder === undefined)
 }
 
 function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
@@ -98,7 +98,7 @@ function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
 function describeShape(shape: JsonShape): string {
   if (shape.kind === 'LINES') return 'JSON with an object in each line'
   if (shape.kind === 'SEQUENCE') return 'a sequence of JSON objects'
-  return shape.under === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.under}`
+  return shape.key === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.key}`
 }
 
 function dialectOf(columns: JsonColumns): WrittenDialect {

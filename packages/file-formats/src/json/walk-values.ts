@@ -22,15 +22,20 @@ export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<
 
 /**
  * Takes the elements of the document's array, or of the array under one of its keys. The rest of the document must be
- * valid too. `alone` forbids another array of objects under another key.
+ * valid too. `forbidOtherArrays` forbids another array of objects under another key.
  */
-export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: string, alone = false): Promise<void> {
+export async function walkArray(
+  cursor: JsonCursor,
+  pass: JsonPass,
+  key?: string,
+  forbidOtherArrays = false,
+): Promise<void> {
   const { window } = cursor
-  if (under !== undefined) await findKey(cursor, under)
+  if (key !== undefined) await findKey(cursor, key)
   await cursor.expect(OPEN_ARRAY)
   if ((await cursor.peek()) === CLOSE_ARRAY) window.from++
   else await takeElements(cursor, pass)
-  if (under !== undefined) await restOfObject(cursor, under, alone)
+  if (key !== undefined) await restOfObject(cursor, key, forbidOtherArrays)
   if ((await cursor.peek()) === undefined) return
   throw cursor.broken('the document has more text after its end', window.from)
 }
@@ -107,20 +112,21 @@ function takeRun(
 }
 
 /** Moves to the position after the colon of a key of the document's object. */
-async function findKey(cursor: JsonCursor, wanted: string): Promise<void> {
+async function findKey(cursor: JsonCursor, key: string): Promise<void> {
   await cursor.expect(OPEN_OBJECT)
-  while ((await cursor.key()) !== wanted) {
+  while ((await cursor.key()) !== key) {
     await cursor.skipValue()
     await cursor.expect(COMMA)
   }
 }
 
-async function restOfObject(cursor: JsonCursor, under: string, alone: boolean): Promise<void> {
+async function restOfObject(cursor: JsonCursor, arrayKey: string, forbidOtherArrays: boolean): Promise<void> {
   while ((await cursor.peek()) === COMMA) {
     await cursor.expect(COMMA)
     const key = await cursor.key()
     const [first, second] = await cursor.skipValue()
-    if (alone && first === OPEN_ARRAY && second === OPEN_OBJECT) throw ambiguousArraysProblem(cursor.name, under, key)
+    if (forbidOtherArrays && first === OPEN_ARRAY && second === OPEN_OBJECT)
+      throw ambiguousArraysProblem(cursor.name, arrayKey, key)
   }
   await cursor.expect(CLOSE_OBJECT)
 }
@@ -137,9 +143,9 @@ export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes:
   let line = 1
   let looked = 0
   do {
-    const held = window.bytes.subarray(0, window.end)
+    const pendingBytes = window.bytes.subarray(0, window.end)
     for (;;) {
-      const end = held.indexOf(LF, Math.max(looked, window.from))
+      const end = pendingBytes.indexOf(LF, Math.max(looked, window.from))
       if (end < 0) break
       takeLine(window, pass, window.from, end, line++, recordBytes)
       window.from = end + 1

@@ -35,17 +35,17 @@ const smallBytes = 64 * 1024
 
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
-/** Reads at most `most` values of a body. `longest` limits the output of encodings with shared prefixes. Throws on invalid bytes. */
+/** Reads at most `maxBytes` values of a body. `longest` limits the output of encodings with shared prefixes. Throws on invalid bytes. */
 export function readValues(
   body: Uint8Array,
   encoding: Encoding,
-  most: number,
+  maxBytes: number,
   type: LeafType,
   longest: number,
 ): DecodedValues {
   const { physical } = type
-  if (physical === 'BYTE_ARRAY') return addTextFaults(readByteArrays(body, encoding, most, longest), type)
-  if (physical === 'BOOLEAN') return decodeFixed(readBooleans(body, encoding, most), 1)
+  if (physical === 'BYTE_ARRAY') return addTextFaults(readByteArrays(body, encoding, maxBytes, longest), type)
+  if (physical === 'BOOLEAN') return decodeFixed(readBooleans(body, encoding, maxBytes), 1)
   const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : physicalTypeWidths[physical]
   switch (encoding) {
     case 'PLAIN':
@@ -54,13 +54,13 @@ export function readValues(
       return decodeFixed(joinStreams(body, width), width)
     case 'DELTA_BINARY_PACKED':
       if (physical === 'INT32')
-        return decodeFixed(bytesOf(unpackDeltas(body, most, (count) => new Int32Array(count)).values), width)
+        return decodeFixed(bytesOf(unpackDeltas(body, maxBytes, (count) => new Int32Array(count)).values), width)
       if (physical === 'INT64')
-        return decodeFixed(bytesOf(unpackDeltas(body, most, (count) => new BigInt64Array(count)).values), width)
+        return decodeFixed(bytesOf(unpackDeltas(body, maxBytes, (count) => new BigInt64Array(count)).values), width)
       break
     case 'DELTA_BYTE_ARRAY':
       if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-        const { bytes, lengths } = joinPrefixes(body, most, longest)
+        const { bytes, lengths } = joinPrefixes(body, maxBytes, longest)
         if (lengths.some((length) => length !== width))
           throw new RangeError('a value has another width than its column')
         return decodeFixed(bytes, width)
@@ -77,15 +77,15 @@ function decodeFixed(bytes: Uint8Array, width: number): FixedValues {
 const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | BigInt64Array) =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
-function readBooleans(body: Uint8Array, encoding: Encoding, most: number): Uint8Array {
+function readBooleans(body: Uint8Array, encoding: Encoding, maxBytes: number): Uint8Array {
   if (encoding === 'RLE') {
-    const bits = new Uint8Array(most)
+    const bits = new Uint8Array(maxBytes)
     const end = 4 + new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(0, true)
-    new HybridReader(body, 4, end, 1).read(bits, most)
+    new HybridReader(body, 4, end, 1).read(bits, maxBytes)
     return bits
   }
   if (encoding !== 'PLAIN') throw new RangeError(`booleans in encoding ${encoding}`)
-  const bits = new Uint8Array(Math.min(most, body.length * 8))
+  const bits = new Uint8Array(Math.min(maxBytes, body.length * 8))
   for (let i = 0; i < bits.length; i++) bits[i] = (body[i >> 3]! >> (i & 7)) & 1
   return bits
 }
@@ -99,36 +99,38 @@ function joinStreams(body: Uint8Array, width: number): Uint8Array {
   return bytes
 }
 
-/** Returns the positions of at most `most` values in their bytes. Throws RangeError if the page is damaged. */
-function readByteArrays(body: Uint8Array, encoding: Encoding, most: number, longest: number): ByteValues {
-  if (encoding === 'PLAIN') return plainByteArrays(body, most)
-  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, most, longest)
+/** Returns the positions of at most `maxBytes` values in their bytes. Throws RangeError if the page is damaged. */
+function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, longest: number): ByteValues {
+  if (encoding === 'PLAIN') return plainByteArrays(body, maxBytes)
+  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, longest)
   if (encoding !== 'DELTA_LENGTH_BYTE_ARRAY') throw new RangeError(`values of BYTE_ARRAY in encoding ${encoding}`)
-  const { values, end } = unpackDeltas(body, most, (count) => new Int32Array(count))
+  const { values, end } = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
   const starts = new Uint32Array(values.length)
-  let at = end
+  let position = end
   for (let i = 0; i < values.length; i++) {
     if (values[i]! < 0) throw new RangeError('a value of negative length')
-    starts[i] = at
-    at += values[i]!
+    starts[i] = position
+    position += values[i]!
   }
-  if (at > body.length) throw new RangeError('a value ends outside its page')
+  if (position > body.length) throw new RangeError('a value ends outside its page')
   return { count: values.length, bytes: body, starts, lengths: new Uint32Array(values.buffer) }
 }
 
-function plainByteArrays(bytes: Uint8Array, most: number): ByteValues {
+function plainByteArrays(bytes: Uint8Array, maxBytes: number): ByteValues {
   // A value has at least the four bytes of its length.
-  const maxValues = Math.min(most, bytes.length >> 2)
+  const maxValues = Math.min(maxBytes, bytes.length >> 2)
   const starts = new Uint32Array(maxValues)
   const lengths = new Uint32Array(maxValues)
   let count = 0
-  for (let at = 0; count < maxValues && at + 4 <= bytes.length; count++) {
-    const length = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
-    at += 4
-    starts[count] = at
+  for (let position = 0; count < maxValues && position + 4 <= bytes.length; count++) {
+    const length =
+      (bytes[position]! | (bytes[position + 1]! << 8) | (bytes[position + 2]! << 16) | (bytes[position + 3]! << 24)) >>>
+      0
+    position += 4
+    starts[count] = position
     lengths[count] = length
-    at += length
-    if (at > bytes.length) throw new RangeError('a value ends outside its page')
+    position += length
+    if (position > bytes.length) throw new RangeError('a value ends outside its page')
   }
   return { count, bytes, starts, lengths }
 }
@@ -137,9 +139,9 @@ function plainByteArrays(bytes: Uint8Array, most: number): ByteValues {
  * Reads values that share their first bytes with the previous value. A few bytes may expand to very many, so the lengths are summed up
  * before any value is copied.
  */
-function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValues {
-  const prefixes = unpackDeltas(body, most, (count) => new Int32Array(count))
-  const suffixes = unpackDeltas(body.subarray(prefixes.end), most, (count) => new Int32Array(count))
+function joinPrefixes(body: Uint8Array, maxBytes: number, longest: number): ByteValues {
+  const prefixes = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
+  const suffixes = unpackDeltas(body.subarray(prefixes.end), maxBytes, (count) => new Int32Array(count))
   const count = prefixes.values.length
   if (suffixes.values.length !== count) throw new RangeError('prefixes and suffixes do not match')
   const lengths = new Uint32Array(count)
@@ -147,22 +149,23 @@ function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValu
   let size = 0
   for (let i = 0; i < count; i++) {
     const shared = prefixes.values[i]!
-    const own = suffixes.values[i]!
-    if (shared < 0 || own < 0 || shared > (i === 0 ? 0 : lengths[i - 1]!)) throw new RangeError('a prefix without end')
+    const suffixLength = suffixes.values[i]!
+    if (shared < 0 || suffixLength < 0 || shared > (i === 0 ? 0 : lengths[i - 1]!))
+      throw new RangeError('a prefix without end')
     starts[i] = size
-    lengths[i] = shared + own
-    size += shared + own
+    lengths[i] = shared + suffixLength
+    size += shared + suffixLength
     if (size > longest) throw new RangeError(`values grow beyond ${longest} bytes`)
   }
   const bytes = new Uint8Array(size)
   let from = prefixes.end + suffixes.end
   for (let i = 0; i < count; i++) {
     const shared = prefixes.values[i]!
-    const own = suffixes.values[i]!
-    if (from + own > body.length) throw new RangeError('a value ends outside its page')
+    const suffixLength = suffixes.values[i]!
+    if (from + suffixLength > body.length) throw new RangeError('a value ends outside its page')
     if (shared > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + shared)
-    bytes.set(body.subarray(from, from + own), starts[i]! + shared)
-    from += own
+    bytes.set(body.subarray(from, from + suffixLength), starts[i]! + shared)
+    from += suffixLength
   }
   return { count, bytes, starts, lengths }
 }
@@ -170,14 +173,14 @@ function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValu
 /** Reads all the deltas at the start of a body. Returns them and the position where they end. */
 function unpackDeltas<T extends Int32Array | BigInt64Array>(
   body: Uint8Array,
-  most: number,
+  maxBytes: number,
   allocate: (count: number) => T,
 ) {
   const reader = { view: new DataView(body.buffer, body.byteOffset, body.byteLength), offset: 0 }
   const blockSize = readVarInt(reader)
   const miniblocks = readVarInt(reader)
   const count = readVarInt(reader)
-  if (!(blockSize > 0 && miniblocks > 0 && miniblocks <= blockSize && count >= 0 && count <= most)) {
+  if (!(blockSize > 0 && miniblocks > 0 && miniblocks <= blockSize && count >= 0 && count <= maxBytes)) {
     throw new RangeError(`${count} deltas in blocks of ${blockSize}`)
   }
   if (blockSize > 1 << 20) throw new RangeError(`blocks of ${blockSize}`)
@@ -201,24 +204,24 @@ function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
   for (let i = 0; i < count; i++) {
     const start = starts[i]!
     const end = start + lengths[i]!
-    let all = 0
+    let total = 0
     let less = 0
-    let at = start
-    for (; at + 4 <= end; at += 4) {
-      const word = view.getInt32(at)
-      all |= word
+    let position = start
+    for (; position + 4 <= end; position += 4) {
+      const word = view.getInt32(position)
+      total |= word
       // The highest bit of a byte is set if the byte is 0.
       less |= (word - 0x01010101) & ~word
     }
-    for (; at < end; at++) {
-      const byte = bytes[at]!
-      all |= byte
+    for (; position < end; position++) {
+      const byte = bytes[position]!
+      total |= byte
       less |= (byte - 1) & ~byte
     }
-    all &= 0x80808080
+    total &= 0x80808080
     less &= 0x80808080
     let fault: string | undefined
-    if (all !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
+    if (total !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
     else if (less !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
     else if (reading.as === 'json') fault = jsonFault(bytes, start, end)
     if (fault === undefined) continue

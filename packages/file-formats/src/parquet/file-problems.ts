@@ -23,12 +23,12 @@ export class FileProblem extends Error {
   }
 }
 
-/** Returns the problem of a damaged file. `where` names the part that cannot be read. */
-export function damagedFileProblem(where: string, cause?: unknown): FileProblem {
+/** Returns the problem of a damaged file. `location` names the part that cannot be read. */
+export function damagedFileProblem(location: string, cause?: unknown): FileProblem {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileProblem(
     'FILE_DAMAGED',
-    `is damaged: ${where} cannot be read${detail}. Upload the file again, or write it again.`,
+    `is damaged: ${location} cannot be read${detail}. Upload the file again, or write it again.`,
     { cause },
   )
 }

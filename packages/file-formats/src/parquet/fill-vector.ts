@@ -32,7 +32,7 @@ export type FillFunction = (
   notes: ConversionNotes,
 ) => void
 
-type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, notes: ConversionNotes) => void
+type FillFixed<V> = (values: FixedValues, position: number, vector: V, row: number, notes: ConversionNotes) => void
 
 /** Returns the function that converts a leaf's values into a vector of type `dataType`, the leaf's own type or a wider one. */
 export function createFillFunction(type: LeafType, dataType: DataType): FillFunction {
@@ -61,8 +61,8 @@ export function createFillFunction(type: LeafType, dataType: DataType): FillFunc
 function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillFixed<V>): FillFunction {
   return (values, places, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
-      const place = places[row]!
-      if (place >= 0) fillValue(values as FixedValues, place * width, vector as V, row, notes)
+      const offset = places[row]!
+      if (offset >= 0) fillValue(values as FixedValues, offset * width, vector as V, row, notes)
     }
   }
 }
@@ -74,7 +74,7 @@ type AnyFill = FillFixed<any>
 function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: number, fillValue: AnyFill] {
   switch (reading.as) {
     case 'boolean':
-      return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
+      return [1, ({ bytes }, position, vector: BooleanVector, row) => void (vector.bits[row] = bytes[position]!)]
     case 'int32':
       return [4, reading.to === undefined ? fillInt32 : fillNarrow(reading.from!, reading.to)]
     case 'uint32':
@@ -82,9 +82,17 @@ function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: numb
     case 'int64':
       return [8, fillInt64]
     case 'float':
-      return [4, ({ view }, at, vector: FloatingVector, row) => void (vector.values[row] = view.getFloat32(at, true))]
+      return [
+        4,
+        ({ view }, position, vector: FloatingVector, row) =>
+          void (vector.values[row] = view.getFloat32(position, true)),
+      ]
     case 'double':
-      return [8, ({ view }, at, vector: FloatingVector, row) => void (vector.values[row] = view.getFloat64(at, true))]
+      return [
+        8,
+        ({ view }, position, vector: FloatingVector, row) =>
+          void (vector.values[row] = view.getFloat64(position, true)),
+      ]
     case 'float16':
       return [2, fillFloat16]
     case 'date':
@@ -98,39 +106,39 @@ function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: numb
   }
 }
 
-const fillInt32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
-  const value = view.getInt32(at, true)
+const fillInt32: FillFixed<IntegerVector> = ({ view }, position, vector, row) => {
+  const value = view.getInt32(position, true)
   vector.low[row] = value
   vector.high[row] = value >> 31
 }
 
 const fillNarrow =
   (from: number, to: number): FillFixed<IntegerVector> =>
-  ({ view }, at, vector, row, notes) => {
-    const value = view.getInt32(at, true)
+  ({ view }, position, vector, row, notes) => {
+    const value = view.getInt32(position, true)
     vector.low[row] = value
     vector.high[row] = value >> 31
     if (value < from || value > to) notes.fault(row, `is ${value}, but its column allows ${from} to ${to}`)
   }
 
-const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
-  vector.low[row] = view.getInt32(at, true)
+const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, position, vector, row) => {
+  vector.low[row] = view.getInt32(position, true)
   vector.high[row] = 0
 }
 
-const fillInt64: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
-  vector.low[row] = view.getInt32(at, true)
-  vector.high[row] = view.getInt32(at + 4, true)
+const fillInt64: FillFixed<IntegerVector> = ({ view }, position, vector, row) => {
+  vector.low[row] = view.getInt32(position, true)
+  vector.high[row] = view.getInt32(position + 4, true)
 }
 
-const fillFloat16: FillFixed<FloatingVector> = ({ bytes }, at, vector, row) => {
-  vector.values[row] = parseFloat16(bytes.subarray(at, at + 2))!
+const fillFloat16: FillFixed<FloatingVector> = ({ bytes }, position, vector, row) => {
+  vector.values[row] = parseFloat16(bytes.subarray(position, position + 2))!
 }
 
 const fillDate =
   (end: number): FillFixed<DateVector> =>
-  ({ view }, at, vector, row, notes) => {
-    const days = view.getInt32(at, true)
+  ({ view }, position, vector, row, notes) => {
+    const days = view.getInt32(position, true)
     vector.days[row] = days
     if (days < firstDay || days >= end) notes.fault(row, outOfRange(days, 'days'))
   }
@@ -139,28 +147,28 @@ const unitNames = { 1_000: 'milliseconds', 1_000_000: 'microseconds', 1_000_000_
 
 const fillTimestamp =
   (perSecond: keyof typeof unitNames): FillFixed<TimestampVector> =>
-  ({ view }, at, vector, row, notes) => {
-    const low = view.getInt32(at, true)
-    const high = view.getInt32(at + 4, true)
+  ({ view }, position, vector, row, notes) => {
+    const low = view.getInt32(position, true)
+    const high = view.getInt32(position + 4, true)
     if (!storeMoment(vector, row, low, high, perSecond)) {
-      notes.fault(row, outOfRange(view.getBigInt64(at, true), unitNames[perSecond]))
+      notes.fault(row, outOfRange(view.getBigInt64(position, true), unitNames[perSecond]))
     }
     if (perSecond === 1_000_000_000 && isFiner(low, high)) notes.cut()
   }
 
-const fillInt96: FillFixed<TimestampVector> = ({ view }, at, vector, row, notes) => {
-  const low = view.getInt32(at, true)
-  const high = view.getInt32(at + 4, true)
-  const julianDay = view.getInt32(at + 8, true)
+const fillInt96: FillFixed<TimestampVector> = ({ view }, position, vector, row, notes) => {
+  const low = view.getInt32(position, true)
+  const high = view.getInt32(position + 4, true)
+  const julianDay = view.getInt32(position + 8, true)
   if (!storeJulian(vector, row, low, high, julianDay)) notes.fault(row, outOfRange(julianDay - 2_440_588, 'days'))
   if (isFiner(low, high)) notes.cut()
 }
 
 function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: number): FillFixed<DecimalVector> {
-  return ({ view }, at, vector, row, notes) => {
-    const low = view.getInt32(at, true)
-    const high = as === 'decimal32' ? low >> 31 : view.getInt32(at + 4, true)
-    const big = as === 'unsigned64' && high < 0 ? view.getBigUint64(at, true) : undefined
+  return ({ view }, position, vector, row, notes) => {
+    const low = view.getInt32(position, true)
+    const high = as === 'decimal32' ? low >> 31 : view.getInt32(position + 4, true)
+    const big = as === 'unsigned64' && high < 0 ? view.getBigUint64(position, true) : undefined
     storeDecimal(vector, row, low, high, big, digits, notes)
   }
 }
@@ -171,19 +179,19 @@ function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFu
     const { bytes } = values
     const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
-      const place = places[row]!
-      if (place < 0) continue
-      const start = varying ? varying.starts[place]! : place * width
-      const end = start + (varying ? varying.lengths[place]! : width)
+      const offset = places[row]!
+      if (offset < 0) continue
+      const start = varying ? varying.starts[offset]! : offset * width
+      const end = start + (varying ? varying.lengths[offset]! : width)
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
       let first = start
       while (end - first > 8 && bytes[first] === (sign & 0xff)) first++
       const fits = end - first < 8 || (end - first === 8 && (bytes[first]! >= 0x80 ? -1 : 0) === sign)
       let low = sign
       let high = sign
-      for (let at = fits ? first : end; at < end; at++) {
+      for (let position = fits ? first : end; position < end; position++) {
         high = (high << 8) | (low >>> 24)
-        low = (low << 8) | bytes[at]!
+        low = (low << 8) | bytes[position]!
       }
       const big = fits ? undefined : bigOf(bytes, start, end)
       storeDecimal(vector as DecimalVector, row, low, high, big, digits, notes)
@@ -198,13 +206,13 @@ function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
 
 const fillBytes: FillFunction = (values, places, count, vector, notes) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
-  const into = vector as BytesVector
-  into.data = bytes
+  const bytesVector = vector as BytesVector
+  bytesVector.data = bytes
   for (let row = 0; row < count; row++) {
-    const place = places[row]!
-    if (place < 0) continue
-    into.starts[row] = starts[place]!
-    into.lengths[row] = lengths[place]!
+    const offset = places[row]!
+    if (offset < 0) continue
+    bytesVector.starts[row] = starts[offset]!
+    bytesVector.lengths[row] = lengths[offset]!
   }
   if (!faults) return
   for (let row = 0; row < count; row++) {
@@ -246,47 +254,47 @@ function toAbsoluteBigint(value: number | bigint): bigint {
 
 const nanosecondsOfDay = 86_400_000_000_000n
 
-type RenderOne = (values: DecodedValues, place: number, row: number, notes: ConversionNotes) => string
+type RenderOne = (values: DecodedValues, offset: number, row: number, notes: ConversionNotes) => string
 
 /** Returns the function that formats values that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
   const formatValue = renderOne(type)
   return (values, places, count, vector, notes) => {
-    const into = vector as BytesVector
+    const bytesVector = vector as BytesVector
     const texts: Buffer[] = []
     let length = 0
     for (let row = 0; row < count; row++) {
       if (places[row]! < 0) continue
       const text = Buffer.from(formatValue(values, places[row]!, row, notes), 'latin1')
-      into.starts[row] = length
-      into.lengths[row] = text.length
+      bytesVector.starts[row] = length
+      bytesVector.lengths[row] = text.length
       length += text.length
       texts.push(text)
     }
-    into.data = Buffer.concat(texts, length)
+    bytesVector.data = Buffer.concat(texts, length)
   }
 }
 
 /** Returns the function that formats one value as text, for types that are stored as text. */
 function renderOne({ physical, width, reading }: LeafType): RenderOne {
-  const hexOf = (values: DecodedValues, place: number) => {
-    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[place]! : place * width
-    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[place]! : width
+  const hexOf = (values: DecodedValues, offset: number) => {
+    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[offset]! : offset * width
+    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[offset]! : width
     return Buffer.from(values.bytes.buffer, values.bytes.byteOffset + start, length).toString('hex')
   }
   switch (reading.as) {
     case 'hex':
-      return (values, place) => reading.prefix + hexOf(values, place)
+      return (values, offset) => reading.prefix + hexOf(values, offset)
     case 'uuid':
-      return (values, place) => hexOf(values, place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      return (values, offset) => hexOf(values, offset).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     case 'interval':
-      return (values, place) => formatInterval((values as FixedValues).view, place * 12)
+      return (values, offset) => formatInterval((values as FixedValues).view, offset * 12)
     case 'time':
-      return (values, place, row, notes) => {
+      return (values, offset, row, notes) => {
         const { view } = values as FixedValues
-        const units = reading.wide ? view.getBigInt64(place * 8, true) : BigInt(view.getInt32(place * 4, true))
-        const all = units * BigInt(reading.nanoseconds)
-        if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
+        const units = reading.wide ? view.getBigInt64(offset * 8, true) : BigInt(view.getInt32(offset * 4, true))
+        const totalNanoseconds = units * BigInt(reading.nanoseconds)
+        if (totalNanoseconds >= 0n && totalNanoseconds < nanosecondsOfDay) return timeText(Number(totalNanoseconds))
         notes.fault(row, 'is not a time of day')
         return ''
       }
@@ -296,8 +304,8 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
 }
 
 /** Formats months, days and milliseconds as an ISO 8601 duration. */
-function formatInterval(view: DataView, at: number): string {
-  const [months, days, milliseconds] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true))
+function formatInterval(view: DataView, position: number): string {
+  const [months, days, milliseconds] = [0, 4, 8].map((offset) => view.getUint32(position + offset, true))
   return `P${months}M${days}DT${milliseconds! / 1000}S`
 }
 

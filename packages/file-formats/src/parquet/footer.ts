@@ -40,14 +40,14 @@ export class ParquetFile implements Disposable {
   }
 
   /** Reads exactly these bytes; throws FileProblem if the file has become shorter. */
-  read(from: number, length: number, into = Buffer.allocUnsafeSlow(length)): Buffer {
-    let done = 0
-    while (done < length) {
-      const read = readSync(this.#fd, into, done, length - done, from + done)
+  read(from: number, length: number, target = Buffer.allocUnsafeSlow(length)): Buffer {
+    let bytesRead = 0
+    while (bytesRead < length) {
+      const read = readSync(this.#fd, target, bytesRead, length - bytesRead, from + bytesRead)
       if (read === 0) throw damagedFileProblem('its end')
-      done += read
+      bytesRead += read
     }
-    return into.length === length ? into : into.subarray(0, length)
+    return target.length === length ? target : target.subarray(0, length)
   }
 
   assertUnchanged(): void {
@@ -149,8 +149,8 @@ function assertSane({ schema, row_groups: groups }: FileMetaData): void {
 }
 
 function assertElement({ name, num_children, type_length, scale, precision, logical_type }: SchemaElement): void {
-  const { bitWidth, scale: digits, precision: all } = { ...logical_type } as Record<string, unknown>
-  const numbers = [num_children, type_length, scale, precision, bitWidth, digits, all]
+  const { bitWidth, scale: digits, precision: fields } = { ...logical_type } as Record<string, unknown>
+  const numbers = [num_children, type_length, scale, precision, bitWidth, digits, fields]
   if (typeof name !== 'string' || !numbers.every((number) => number === undefined || Number.isInteger(number))) {
     throw new RangeError('a column is not described')
   }

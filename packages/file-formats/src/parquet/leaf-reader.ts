@@ -129,9 +129,9 @@ export class LeafReader implements ConversionNotes {
       page.definitions.read(this.definitions, count)
       present = 0
       for (let i = 0; i < count; i++) {
-        const there = this.definitions[i] === maxDefinition
-        nulls[i] = there ? 0 : 1
-        if (there) present++
+        const hasValue = this.definitions[i] === maxDefinition
+        nulls[i] = hasValue ? 0 : 1
+        if (hasValue) present++
       }
     } else nulls.fill(0, 0, count)
     if (present > 0 && !this.#values) throw new RangeError('values are missing')
@@ -145,17 +145,17 @@ export class LeafReader implements ConversionNotes {
   #place(count: number, present: number): void {
     const places = this.#places
     const { nulls } = this.vector
-    const known = this.#values?.count ?? 0
+    const valueCount = this.#values?.count ?? 0
     if (this.#indices) {
       this.#indices.read(places, present)
       // An index beyond 2^31 is negative.
       for (let i = 0; i < present; i++)
-        if (places[i]! >>> 0 >= known) throw new RangeError('a value is not in the dictionary')
+        if (places[i]! >>> 0 >= valueCount) throw new RangeError('a value is not in the dictionary')
       // In reverse order, the present values move to their entries without another array.
       for (let i = count - 1, from = present - 1; i >= 0 && from < i; i--) places[i] = nulls[i] ? -1 : places[from--]!
       return
     }
-    if (this.#next + present > known) throw new RangeError('values are missing')
+    if (this.#next + present > valueCount) throw new RangeError('values are missing')
     let next = this.#next
     for (let i = 0; i < count; i++) places[i] = nulls[i] ? -1 : next++
     this.#next = next
@@ -172,9 +172,9 @@ export class LeafReader implements ConversionNotes {
     this.#page = undefined
     this.#values = undefined
     this.#indices = undefined
-    const kept = this.#dictionary?.bytes.length ?? 0
-    this.#budget.hold(kept - this.#held)
-    this.#held = kept
+    const dictionaryBytes = this.#dictionary?.bytes.length ?? 0
+    this.#budget.hold(dictionaryBytes - this.#held)
+    this.#held = dictionaryBytes
   }
 
   #guard(run: () => void): void {

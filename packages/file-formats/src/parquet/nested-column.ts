@@ -187,16 +187,16 @@ export class NestedColumn {
     const cursor = this.#cursors.get(leaf)!
     if (cursor.definition < leaf.maxDefinition) throw new RangeError('levels contradict each other')
     const { reader } = cursor
-    const at = cursor.take()
-    const fault = reader.faults.get(at)
+    const position = cursor.take()
+    const fault = reader.faults.get(position)
     if (fault !== undefined) {
       this.#fault ??= `${leaf.path} ${fault}`
       return 'null'
     }
-    if ('data' in reader.vector) this.#length += reader.vector.lengths[at]!
+    if ('data' in reader.vector) this.#length += reader.vector.lengths[position]!
     // The row will be rejected, so the rest of its value is skipped.
     if (this.#length > maxValueBytes) return 'null'
-    return jsonOf(reader.vector, at)
+    return jsonOf(reader.vector, position)
   }
 
   #absent(node: SchemaNode, text: string): string {

@@ -98,9 +98,9 @@ export class PageReader {
   }
 
   #body(header: PageHeader): Uint8Array {
-    const { compressed_page_size: length, uncompressed_page_size: whole, crc } = header
+    const { compressed_page_size: length, uncompressed_page_size: uncompressedSize, crc } = header
     if (!(length >= 0 && this.#at + length <= this.#end)) throw new RangeError('a page ends outside its column')
-    this.#budget.admit(length, whole)
+    this.#budget.admit(length, uncompressedSize)
     const bytes = this.#file.read(this.#at, length, this.#reserve(length))
     this.#at += length
     if (crc !== undefined && crc32(bytes) !== crc >>> 0) throw new RangeError('a checksum does not match')
@@ -118,13 +118,13 @@ export class PageReader {
     if (!info) throw new RangeError('a page without description')
     const page = decompressPage(this.#run, compressed, header.uncompressed_page_size)
     const view = new DataView(page.buffer, page.byteOffset, page.byteLength)
-    let at = 0
+    let position = 0
     const levels = (largest: number, encoding: Encoding | undefined) => {
       if (largest === 0) return undefined
       if (encoding !== 'RLE') throw new RangeError(`levels in ${encoding ?? 'an unknown encoding'}`)
-      const from = at + 4
-      at = from + view.getUint32(at, true)
-      return new HybridReader(page, from, at, bitWidth(largest))
+      const from = position + 4
+      position = from + view.getUint32(position, true)
+      return new HybridReader(page, from, position, bitWidth(largest))
     }
     const repetitions = levels(this.#leaf.maxRepetition, info.repetition_level_encoding)
     const definitions = levels(this.#leaf.maxDefinition, info.definition_level_encoding)
@@ -133,7 +133,7 @@ export class PageReader {
       repetitions,
       definitions,
       encoding: info.encoding,
-      body: page.subarray(at),
+      body: page.subarray(position),
       memory: page,
     }
   }
@@ -145,14 +145,14 @@ export class PageReader {
     const before = forRepetitions + assertCount(info.definition_levels_byte_length)
     if (before > compressed.length) throw new RangeError('levels end outside their page')
     // The memory of `compressed` will be reused.
-    const own = Uint8Array.prototype.slice.call(compressed, 0, before)
+    const levelBytes = Uint8Array.prototype.slice.call(compressed, 0, before)
     const levels = (largest: number, from: number, to: number) =>
-      largest === 0 ? undefined : new HybridReader(own, from, to, bitWidth(largest))
+      largest === 0 ? undefined : new HybridReader(levelBytes, from, to, bitWidth(largest))
     const rest = compressed.subarray(before)
-    const whole = header.uncompressed_page_size - before
+    const uncompressedSize = header.uncompressed_page_size - before
     // Some writers mark an empty page as compressed.
     const plain = info.is_compressed === false || rest.length === 0
-    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompressPage(this.#run, rest, whole)
+    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompressPage(this.#run, rest, uncompressedSize)
     return {
       entries: assertCount(info.num_values),
       repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),

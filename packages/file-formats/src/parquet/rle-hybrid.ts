@@ -25,17 +25,17 @@ export class HybridReader {
 
   /** Fills `out` up to `count`. */
   read(out: Uint8Array | Int32Array, count: number): void {
-    for (let done = 0; done < count; ) {
+    for (let valuesRead = 0; valuesRead < count; ) {
       if (this.#repeated > 0) {
-        const take = Math.min(this.#repeated, count - done)
-        out.fill(this.#value, done, done + take)
-        this.#repeated -= take
-        done += take
+        const taken = Math.min(this.#repeated, count - valuesRead)
+        out.fill(this.#value, valuesRead, valuesRead + taken)
+        this.#repeated -= taken
+        valuesRead += taken
       } else if (this.#packed > 0) {
-        const take = Math.min(this.#packed, count - done)
-        this.#unpack(out, done, take)
-        this.#packed -= take
-        done += take
+        const taken = Math.min(this.#packed, count - valuesRead)
+        this.#unpack(out, valuesRead, taken)
+        this.#packed -= taken
+        valuesRead += taken
         if (this.#packed === 0) this.#skipGroup()
       } else this.#nextRun()
     }
@@ -77,11 +77,16 @@ export class HybridReader {
       return
     }
     for (let i = from; i < from + count; i++) {
-      const at = this.#at + (bit >> 3)
+      const position = this.#at + (bit >> 3)
       const shift = bit & 7
       // Up to 39 bits are read: four bytes, and a fifth if the value does not begin at a byte boundary.
-      let value = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> shift
-      if (shift + width > 32) value |= bytes[at + 4]! << (32 - shift)
+      let value =
+        (bytes[position]! |
+          (bytes[position + 1]! << 8) |
+          (bytes[position + 2]! << 16) |
+          (bytes[position + 3]! << 24)) >>>
+        shift
+      if (shift + width > 32) value |= bytes[position + 4]! << (32 - shift)
       out[i] = value & mask
       bit += width
     }

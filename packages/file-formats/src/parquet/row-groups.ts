@@ -79,10 +79,10 @@ export class RowGroups {
       const rows = Number(group.num_rows)
       if (rows === 0) continue
       this.#open(group, index)
-      for (let left = rows; left > 0; ) {
-        const batch = this.#batch(left, before)
+      for (let rowsLeft = rows; rowsLeft > 0; ) {
+        const batch = this.#batch(rowsLeft, before)
         yield batch
-        left -= batch.rows
+        rowsLeft -= batch.rows
         before += batch.rows
       }
       for (const column of this.#columns) column.assertEnded()
@@ -99,9 +99,9 @@ export class RowGroups {
     this.#current = () => leaves.reduce((sum, reader) => sum + reader.bytesRead, 0)
   }
 
-  #batch(left: number, before: number): RowBatch {
+  #batch(rowsLeft: number, before: number): RowBatch {
     const faults: RowBatch['faults'] = new Map()
-    let rows = Math.min(left, this.#limits.batchRows)
+    let rows = Math.min(rowsLeft, this.#limits.batchRows)
     const inColumn = (run: (reading: OpenColumn, column: number) => void) => {
       for (const [column, reading] of this.#columns.entries()) {
         try {

@@ -37,8 +37,8 @@ export interface ParquetColumn {
 /** Returns the table that a schema describes. Throws FileProblem. */
 export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const root = treeOf(metadata)
-  const seen = { leaves: 0 }
-  const nodes = root.children.map((child) => nodeOf(child, { definition: 0, repetition: 0, depth: 1 }, seen))
+  const counter = { leaves: 0 }
+  const nodes = root.children.map((child) => nodeOf(child, { definition: 0, repetition: 0, depth: 1 }, counter))
   if (nodes.length === 0) throw new FileProblem('FILE_EMPTY', 'has no columns. Upload a file with data.')
   if (nodes.length > maxColumns) {
     throw new FileProblem(
@@ -79,7 +79,7 @@ interface NestingLevels {
 }
 
 /** Returns the node of an element with its descendants. `seen.leaves` counts the leaves so far, and so numbers them. */
-function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }): SchemaNode {
+function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
   const repeated = element.repetition_type === 'REPEATED'
   const optional = element.repetition_type === 'OPTIONAL'
@@ -94,7 +94,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
   const base = { name: element.name, optional, repeated, definition: levels.definition, repetition: levels.repetition }
   if (children.length === 0 && element.type !== undefined) {
     const leaf: SchemaLeaf = {
-      index: seen.leaves++,
+      index: counter.leaves++,
       path: path.join('.'),
       type: leafType(element, path.join('.')),
       maxDefinition: levels.definition,
@@ -108,7 +108,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
   }
-  const nodes = children.map((child) => nodeOf(child, levels, seen))
+  const nodes = children.map((child) => nodeOf(child, levels, counter))
   const leaves = nodes.flatMap((node) => node.leaves)
   if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", an empty group,`)
   return { ...base, shape: shapeOf(tree, nodes), children: nodes, leaves }
@@ -285,9 +285,9 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
   return { ...typedElement('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
 }
 
-function unsupportedColumnProblem(label: string, why: string): FileProblem {
+function unsupportedColumnProblem(label: string, reason: string): FileProblem {
   return new FileProblem(
     'PARQUET_NOT_SUPPORTED',
-    `cannot be read: column "${label}" ${why}. Write the column as another type.`,
+    `cannot be read: column "${label}" ${reason}. Write the column as another type.`,
   )
 }

@@ -11,7 +11,7 @@ const mostNotes = 100
  */
 export async function previewFeed(
   read: (report: ReadReporter, signal: AbortSignal) => AsyncIterable<RowStream>,
-  most: number,
+  maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const notes: string[] = []
@@ -26,21 +26,21 @@ export async function previewFeed(
     log: (_level, _importance, message) => void (notes.length < mostNotes && notes.push(message)),
   }
   for await (const feed of read(report, signal)) {
-    const first = await firstRows(feed, most)
+    const first = await firstRows(feed, maxRows)
     return { ...first, rejected, notes }
   }
   return { columns: [], rows: [], rejected, notes, complete: true }
 }
 
-/** Returns the first `most` rows of a feed. Reads them again each time their types prove too narrow. */
+/** Returns the first `maxRows` rows of a feed. Reads them again each time their types prove too narrow. */
 async function firstRows(
   { columns, content }: RowStream,
-  most: number,
+  maxRows: number,
 ): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
   if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')
   for (let known: Column[] = columns; ; ) {
     try {
-      return { columns: known, ...(await takeFirstRows(content.rows(known), known, most)) }
+      return { columns: known, ...(await takeFirstRows(content.rows(known), known, maxRows)) }
     } catch (error) {
       if (!(error instanceof TypesWidened)) throw error
       known = error.columns
@@ -48,21 +48,21 @@ async function firstRows(
   }
 }
 
-/** Returns the first `most` rows, or fewer if these have too many characters, and whether there are no more. */
+/** Returns the first `maxRows` rows, or fewer if these have too many characters, and whether there are no more. */
 async function takeFirstRows(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
   types: Column[],
-  most: number,
+  maxRows: number,
 ): Promise<{ rows: PreviewCell[][]; complete: boolean }> {
   const rows: PreviewCell[][] = []
-  let left = maxPreviewCharacters
+  let charactersLeft = maxPreviewCharacters
   for await (const chunk of chunks) {
-    const read = readTuples(chunk.bytes, types, most + 1 - rows.length, left)
+    const read = readTuples(chunk.bytes, types, maxRows + 1 - rows.length, charactersLeft)
     for (const row of read.rows) rows.push(row)
-    left -= read.characters
+    charactersLeft -= read.characters
     chunk.release?.()
-    if (rows.length > most) return { rows: rows.slice(0, most), complete: false }
-    if (left < 0) return { rows, complete: false }
+    if (rows.length > maxRows) return { rows: rows.slice(0, maxRows), complete: false }
+    if (charactersLeft < 0) return { rows, complete: false }
   }
   return { rows, complete: true }
 }

@@ -21,11 +21,11 @@ const mostRejected = 100
 export async function previewUpload(
   upload: Omit<UploadToOpen, 'options'>,
   options: DelimitedOptions & UploadOptions,
-  most: number,
+  maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
-  const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
+  using opened = await openUpload({ ...upload, options, firstBytes, expectedFormat: 'DELIMITED' }, signal)
+  const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: maxRows }
   const preview = await previewInThread(job, signal)
   const { columns, tuples, sample, guesses, notes, description, hasSeenAllRows } = preview
   const rejected = await firstRejected(preview.rejected, opened)
@@ -35,10 +35,12 @@ export async function previewUpload(
   const [first] = rejected
   const tooMany = isComplete ? tooManyRejected(sample.rows - sample.rejected, { count, ...firstOf(first) }) : undefined
   const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
-  const given = options.columns ?? []
+  const declaredColumns = options.columns ?? []
   const typesKnown = hasSeenAllRows && opened.complete
   const names = toUniqueIdentifiers(
-    columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
+    columns.map(
+      ({ label }, index) => declaredColumns.find((one) => one.index === index || one.label === label)?.name ?? label,
+    ),
   )
   return {
     columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
@@ -50,7 +52,7 @@ export async function previewUpload(
     rejected,
     notes: [
       ...(opened.unread === undefined ? [] : [opened.unread]),
-      opened.how,
+      opened.formatSentence,
       // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,
@@ -80,21 +82,21 @@ const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.li
 /** Returns as many rows as fit into a response. */
 function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
   const rows: PreviewCell[][] = []
-  let left = maxPreviewCharacters
+  let charactersLeft = maxPreviewCharacters
   for (const tuple of tuples) {
-    if (left < 0) break
-    const read = readTuples(tuple, columns, 1, left)
+    if (charactersLeft < 0) break
+    const read = readTuples(tuple, columns, 1, charactersLeft)
     rows.push(...read.rows)
-    left -= read.characters
+    charactersLeft -= read.characters
   }
   return rows
 }
 
 /** Returns the rejected rows found in the preview, then those rejected before, up to the number that is shown. */
-async function firstRejected(found: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
-  const first = found.slice(0, mostRejected)
+async function firstRejected(rejectedRows: readonly RejectedRow[], upload: OpenedUpload): Promise<RejectedRow[]> {
+  const first = rejectedRows.slice(0, mostRejected)
   if (first.length === mostRejected) return first
-  for await (const rows of opened.rejects()) {
+  for await (const rows of upload.rejects()) {
     first.push(...rows.slice(0, mostRejected - first.length))
     if (first.length === mostRejected) break
   }

@@ -123,8 +123,8 @@ function readNumeric(value: Buffer): string {
     if (first < 0) return '0'
     const digits = padded.slice(first).replace(/0+$/, '')
     const exponent = weight * 4 + 3 - first
-    const more = digits.slice(1) + (shownGroups < count ? '…' : '')
-    return `${minus}${digits[0]}${more && `.${more}`}e${exponent < 0 ? '' : '+'}${exponent}`
+    const decimals = digits.slice(1) + (shownGroups < count ? '…' : '')
+    return `${minus}${digits[0]}${decimals && `.${decimals}`}e${exponent < 0 ? '' : '+'}${exponent}`
   }
   const whole = groups(0, weight).replace(/^0+(?=\d)/, '') || '0'
   const fraction = groups(weight + 1, weight + Math.ceil(scale / 4)).slice(0, scale)

@@ -43,13 +43,13 @@ export class FileBytes implements ByteSource {
   }
 
   *#read(memory: () => Buffer, taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
-    for (let at = this.from; at < this.to; ) {
+    for (let readFrom = this.from; readFrom < this.to; ) {
       const chunk = memory()
-      const read = readSync(this.descriptor, chunk, 0, Math.min(chunk.length, this.to - at), at)
+      const read = readSync(this.descriptor, chunk, 0, Math.min(chunk.length, this.to - readFrom), readFrom)
       if (read === 0) return
-      at += read
-      taken(at - this.from)
-      this.#onRead(at)
+      readFrom += read
+      taken(readFrom - this.from)
+      this.#onRead(readFrom)
       yield chunk.subarray(0, read)
     }
   }
@@ -57,14 +57,14 @@ export class FileBytes implements ByteSource {
 
 /** Returns at most the first `length` bytes. */
 export async function startOf(source: ByteSource, length: number): Promise<Buffer> {
-  const parts: Buffer[] = []
+  const chunks: Buffer[] = []
   let have = 0
   for await (const chunk of source.chunks()) {
-    parts.push(Buffer.from(chunk))
+    chunks.push(Buffer.from(chunk))
     have += chunk.length
     if (have >= length) break
   }
-  return Buffer.concat(parts).subarray(0, length)
+  return Buffer.concat(chunks).subarray(0, length)
 }
 
 /**

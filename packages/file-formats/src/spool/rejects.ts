@@ -40,19 +40,19 @@ export class RejectsFile {
 /** Yields the rows of a rejects file from its start, in batches: the event loop is free between two batches. The owner closes the file. */
 export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
-  let held = Buffer.alloc(0)
+  let pendingBytes = Buffer.alloc(0)
   for (let position = 0; ; ) {
     const { bytesRead } = await readAt(descriptor, chunk, 0, chunk.length, position)
     if (bytesRead === 0) return
     position += bytesRead
-    const bytes = Buffer.concat([held, chunk.subarray(0, bytesRead)])
+    const bytes = Buffer.concat([pendingBytes, chunk.subarray(0, bytesRead)])
     const rows: RejectedRow[] = []
     let from = 0
     for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
       rows.push(JSON.parse(bytes.toString('utf8', from, end)) as RejectedRow)
       from = end + 1
     }
-    held = Buffer.from(bytes.subarray(from))
+    pendingBytes = Buffer.from(bytes.subarray(from))
     if (rows.length > 0) yield rows
   }
 }

@@ -5,8 +5,8 @@ import { diskProblem } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool from its start. To write many small pieces, call `reserve`, write into `bytes` from `at` on and advance
- * `at`; to write whole chunks, call `put`. Only the buffer is kept in memory.
+ * Writes a spool from its start. To write many small pieces, call `reserve`, write into `bytes` from `position` on and advance
+ * `position`; to write whole chunks, call `put`. Only the buffer is kept in memory.
  */
 export class SpoolWriter {
   bytes = Buffer.allocUnsafeSlow(bufferBytes)
@@ -32,7 +32,7 @@ export class SpoolWriter {
     return this.#written + this.at
   }
 
-  /** Ensures that `length` bytes can be written from `at` on. */
+  /** Ensures that `length` bytes can be written from `position` on. */
   reserve(length: number): void {
     if (length <= this.bytes.length - this.at) return
     this.flush()
@@ -52,9 +52,9 @@ export class SpoolWriter {
 
   /** Throws SourceProblem DISK_FULL, or TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
   flush(): void {
-    const { at } = this
+    const { at: position } = this
     this.at = 0
-    if (at > 0) this.#write(this.bytes.subarray(0, at))
+    if (position > 0) this.#write(this.bytes.subarray(0, position))
   }
 
   /** Discards everything that was written. */
@@ -69,9 +69,9 @@ export class SpoolWriter {
     if (written > this.#limit) throw tooLarge(this.#name, this.#limit)
     if (written > this.#dense) throw tooDense(this.#name)
     try {
-      for (let done = 0; done < chunk.length; ) {
-        const wrote = writeSync(this.#descriptor, chunk, done, chunk.length - done, this.#written)
-        done += wrote
+      for (let bytesWritten = 0; bytesWritten < chunk.length; ) {
+        const wrote = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
+        bytesWritten += wrote
         this.#written += wrote
       }
     } catch (error) {
@@ -86,7 +86,7 @@ function tooDense(name: string): SourceProblem {
 }
 
 export function tooLarge(name: string, limit: number): SourceProblem {
-  const most =
+  const limitText =
     limit >= 1e9 ? `${Math.floor(limit / 1e9)} GB` : limit >= 1e6 ? `${Math.floor(limit / 1e6)} MB` : `${limit} bytes`
-  return new SourceProblem('TOO_LARGE', `${name} is larger than ${most} after unpacking. Load it in parts.`)
+  return new SourceProblem('TOO_LARGE', `${name} is larger than ${limitText} after unpacking. Load it in parts.`)
 }

@@ -47,32 +47,32 @@ async function normaliseUnpacked(
   job: NormaliseWork,
   unpacked: ByteSource,
   name: string,
-  found: string,
+  format: string,
 ): Promise<NormalisedFile> {
   const { limits, options } = job
   const content = detectFormat(await startOf(unpacked, detectionBytes), name, options.encoding)
-  if (content.kind !== 'ZIP') return normaliseContent({ ...job, name }, unpacked, content, [found])
+  if (content.kind !== 'ZIP') return normaliseContent({ ...job, name }, unpacked, content, [format])
   // A workbook needs random access, so it has to be a file.
   const scratchFile = job.scratch.open()
   const writer = new SpoolWriter(scratchFile, limits.spoolBytes, name)
   await copyBytes(job.firstBytes === undefined ? unpacked : limitBytes(unpacked, limits.previewBytes, name), writer)
   const archive = await ZipArchive.open(new FileBytes(scratchFile, 0, writer.size, limits.chunkBytes), name, limits)
   if (!isWorkbook(archive)) throw nestedArchiveProblem(name)
-  return normaliseWorkbook(job, archive, [found])
+  return normaliseWorkbook(job, archive, [format])
 }
 
-/** Writes the content as Parquet or as delimited UTF-8 text. `found` has the formats that contain it, such as a ZIP archive. */
+/** Writes the content as Parquet or as delimited UTF-8 text. `notices` has the formats that contain it, such as a ZIP archive. */
 async function normaliseContent(
   job: NormaliseJob,
   whole: ByteSource,
   content: FileContent,
-  found: string[],
+  notices: string[],
 ): Promise<NormalisedFile> {
-  assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
+  assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.expectedFormat, job.name)
   const out = createOutput(job)
   if (content.kind === 'PARQUET') {
     await copyBytes(whole, out.writer)
-    return finishOutput('PARQUET', out, { found: [...found, 'Parquet'], complete: true })
+    return finishOutput('PARQUET', out, { notices: [...notices, 'Parquet'], complete: true })
   }
   if (!('encoding' in content)) throw nestedArchiveProblem(job.name)
   const source = job.firstBytes === undefined ? whole : truncateAfter(whole, job.firstBytes)
@@ -81,22 +81,22 @@ async function normaliseContent(
   if (content.kind === 'JSON') {
     const { kind, ...result } = await writeJson(text, out, job)
     const description = content.encoding === 'utf-8' ? kind : `${kind} in ${textDescription}`
-    return finishOutput('DELIMITED', out, { ...result, sparse: true, found: [...found, description] })
+    return finishOutput('DELIMITED', out, { ...result, sparse: true, notices: [...notices, description] })
   }
   const complete = (await copyBytes(text, out.writer).catch(catchTruncatedRead)) !== 'CUT'
-  return finishOutput('DELIMITED', out, { found: [...found, textDescription], complete })
+  return finishOutput('DELIMITED', out, { notices: [...notices, textDescription], complete })
 }
 
-async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {
-  assertFormat('DELIMITED', job.wanted, job.name)
+async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, notices: string[]): Promise<NormalisedFile> {
+  assertFormat('DELIMITED', job.expectedFormat, job.name)
   const out = createOutput(job)
-  const written = await writeSheet(archive, out, job)
-  const { number, name } = written.sheets.find(({ isRead }) => isRead)!
-  const sheetCount = written.sheets.length
+  const sheetResult = await writeSheet(archive, out, job)
+  const { number, name } = sheetResult.sheets.find(({ isRead }) => isRead)!
+  const sheetCount = sheetResult.sheets.length
   const sheet = sheetCount === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${sheetCount})`
   return finishOutput('DELIMITED', out, {
-    ...written,
-    found: [...found, `an Excel workbook, of which ${sheet} was read`],
+    ...sheetResult,
+    notices: [...notices, `an Excel workbook, of which ${sheet} was read`],
   })
 }
 
@@ -123,24 +123,24 @@ async function copyBytes(source: ByteSource, writer: SpoolWriter): Promise<void>
   writer.flush()
 }
 
-/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `most` bytes. */
-function limitBytes(source: ByteSource, most: number, name: string): ByteSource {
+/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `maxBytes` bytes. */
+function limitBytes(source: ByteSource, maxBytes: number, name: string): ByteSource {
   return {
     async *chunks() {
       let bytes = 0
       for await (const chunk of source.chunks()) {
         bytes += chunk.length
-        if (bytes > most) throw previewTooLargeProblem(name, most)
+        if (bytes > maxBytes) throw previewTooLargeProblem(name, maxBytes)
         yield chunk
       }
     },
   }
 }
 
-const previewTooLargeProblem = (name: string, most: number) =>
+const previewTooLargeProblem = (name: string, maxBytes: number) =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `A preview unpacks workbooks of up to ${formatBytes(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
+    `A preview unpacks workbooks of up to ${formatBytes(maxBytes)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
   )
 
 const nestedArchiveProblem = (name: string) =>

@@ -20,7 +20,7 @@ export interface UploadToOpen {
   options?: UploadOptions
   limits?: UploadLimits
   /** The only accepted format, if set. A file of the other format is refused before it is unpacked. */
-  wanted?: UploadFormat
+  expectedFormat?: UploadFormat
   /** The number of bytes of rows after which unpacking stops, for example for a preview. */
   firstBytes?: number
   /** Called while the upload is unpacked or rewritten, with bytes of the upload itself; never for an upload that is read in place. */
@@ -40,7 +40,7 @@ export interface OpenedUpload extends Disposable {
   /** False if `firstBytes` left something out: the last record may then be truncated. */
   complete: boolean
   /** A sentence that names the formats of the upload, for the log of a run. */
-  how: string
+  formatSentence: string
   /** The dialect of a text that this process wrote. It overrides the given options and includes their columns. */
   dialect?: ReadDialect
   /** Whether only columns that occur in some record are present. */
@@ -87,15 +87,15 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
       return await openNormalised(upload, fd, size, signal)
     }
     const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
-    assertFormat(format, upload.wanted, name)
+    assertFormat(format, upload.expectedFormat, name)
     kept = true
-    const how = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
+    const formatSentence = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
     return {
       format,
       file: { fd, size, name },
       inPlace: true,
       complete: true,
-      how,
+      formatSentence,
       rejected: 0,
       rejects: yieldNoRejects,
       [Symbol.dispose]: callOnce(close),
@@ -111,7 +111,15 @@ async function openNormalised(
   size: number,
   signal: AbortSignal,
 ): Promise<OpenedUpload> {
-  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, firstBytes, wanted, onProgress } = upload
+  const {
+    name,
+    filesDirectory,
+    options = {},
+    limits = defaultUploadLimits,
+    firstBytes,
+    expectedFormat,
+    onProgress,
+  } = upload
   const directory = spoolDirectory(filesDirectory)
   const spool = openSpool(directory)
   let rejects: number | undefined
@@ -132,7 +140,7 @@ async function openNormalised(
       options,
       limits,
       ...(firstBytes !== undefined && { firstBytes }),
-      ...(wanted && { wanted }),
+      ...(expectedFormat && { expectedFormat }),
     }
     const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
     const after = fstatSync(source, { bigint: true })
@@ -146,7 +154,7 @@ async function openNormalised(
 }
 
 function createOpenedUpload(
-  { format, size, found, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
+  { format, size, notices, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
   { name, options = {} }: UploadToOpen,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
@@ -158,7 +166,7 @@ function createOpenedUpload(
     file: { fd: spool, size, name },
     inPlace: false,
     complete,
-    how: `${name} is ${found.join(' holding ')}.`,
+    formatSentence: `${name} is ${notices.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
     ...(sheets && { sheets }),
     ...(unread !== undefined && { unread }),
@@ -178,8 +186,8 @@ function openFile(path: string, name: string): number {
     throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
-    const why = unreadableReasons[code] ?? `cannot be read (${code})`
-    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, { cause })
+    const reason = unreadableReasons[code] ?? `cannot be read (${code})`
+    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${reason}.`, { cause })
   }
 }
 

@@ -28,16 +28,16 @@ export async function* readUpload(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: onProgress, second } = splitProgress(report)
-  const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
+  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  const openedUpload = await openUpload({ ...upload, options, expectedFormat: 'DELIMITED', onProgress }, signal).catch(
     (error: unknown) => {
       if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
       throw error
     },
   )
-  if (!found) return yield emptyRowStream('', columnsBefore)
-  using opened = found
-  yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
+  if (!openedUpload) return yield emptyRowStream('', columnsBefore)
+  using opened = openedUpload
+  yield* readOpened(opened, options, { ...report, progress: onSecondProgress(opened.file.size) }, signal)
 }
 
 /** Reads an upload that is already open. Progress is in bytes of the opened file. */
@@ -48,7 +48,7 @@ export async function* readOpened(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { fd, name } = opened.file
-  if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.formatSentence)
 
   let first: string | undefined
   const reportRejects = async () => {
@@ -72,13 +72,13 @@ export async function* readOpened(
   // Only written rows can still fit the table. If too many rows were rejected before, the load fails without reading them.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
-  const written = opened.dialect !== undefined
+  const isRewritten = opened.dialect !== undefined
   const config = {
     ...options,
     ...opened.dialect,
     path: fd,
     fileName: name,
-    written,
+    written: isRewritten,
     reportOddValues: true,
     ...(lookAtAll && { lookAtAll }),
   }
@@ -98,11 +98,11 @@ export async function* readParquetUpload(
 ): AsyncGenerator<RowStream, void, void> {
   const { path, name: fileName } = upload
   if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
-  const { first, second } = splitProgress(report)
-  using opened = await openUpload({ ...upload, wanted: 'PARQUET', onProgress: first }, signal)
+  const { first, onSecondProgress } = splitProgress(report)
+  using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress: first }, signal)
   const { fd, size } = opened.file
-  report.log('INFO', 'LOW', opened.how)
-  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: second(size) }, signal)
+  report.log('INFO', 'LOW', opened.formatSentence)
+  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: onSecondProgress(size) }, signal)
 }
 
 /** Returns false for a file that cannot be opened: the reader reports the error. */

@@ -11,11 +11,15 @@ export function splitProgress(report: ReadReporter) {
     },
 
     /** Returns the reporter of the reading. `size` is the number of bytes to read. */
-    second(size: number): ReadReporter['progress'] {
+    onSecondProgress(size: number): ReadReporter['progress'] {
       return (counts) => {
         if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)
-        const share = size === 0 ? 1 : Math.min(1, counts.bytesRead / size)
-        report.progress({ ...counts, bytesRead: Math.floor((uploadSize * (1 + share)) / 2), bytesTotal: uploadSize })
+        const readShare = size === 0 ? 1 : Math.min(1, counts.bytesRead / size)
+        report.progress({
+          ...counts,
+          bytesRead: Math.floor((uploadSize * (1 + readShare)) / 2),
+          bytesTotal: uploadSize,
+        })
       }
     },
   }

@@ -1,6 +1,6 @@
 import type { DirtyFile } from './dirty-file.ts'
 
-/** Files with something above, below or beside the table, or rows that are no rows. */
+/** Files with text above, below or next to the table, or with lines that are not rows. */
 export const dirtyTables: DirtyFile[] = [
   { name: 'a header only', text: 'id,name\n', labels: 'id¦name', rows: [] },
   { name: 'a header only, without line end', text: 'id;name;age', labels: 'id¦name¦age', rows: [] },

@@ -36,7 +36,7 @@ function pass(reading: DelimitedReader): { outcome: EncodingOutcome; rejected: R
   }
 }
 
-/** A text that is nowhere: `head`, then as many letters as are asked for, then `tail`. */
+/** A generated text without a file: `head`, then the given number of letters, then `tail`. */
 function endless(head: string, letters: number, tail: string): TextSource {
   const size = head.length + letters + tail.length
   const put = (into: Uint8Array, at: number, text: string, begin: number, position: number, length: number) => {

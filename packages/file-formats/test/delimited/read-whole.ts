@@ -21,7 +21,7 @@ export interface Whole {
   /** Each value as it stands in the file, or null where it is stored as null. */
   rows: Cell[][]
   rejected: RejectedRow[]
-  /** How often the types had to be told anew. */
+  /** How often the types were widened. */
   widened: number
 }
 

@@ -30,7 +30,7 @@ export interface SlowDialect extends ReferenceGrammar {
   headerRow: boolean
   recordBytes: number
   nulls?: readonly string[]
-  /** Types that are no guess. */
+  /** The declared types. */
   given?: readonly (ColumnType | undefined)[]
   decimal?: '.' | ','
   /** Empty fields after the last column of every row, and of the header. */

@@ -108,7 +108,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
   function selectPage(visible: AuditReader['visible'], plan: SearchPlan): RawBuilder<AuditRow> {
     const order = sql.join(plan.order)
     const position = plan.after ? [...plan.where, plan.after] : plan.where
-    const parts = visible.map(
+    const queries = visible.map(
       (condition) => sql`(
         select r.* from audit as r where ${sql.join([condition, ...position], sql` and `)}
         order by ${order} limit ${plan.offset + plan.limit + 1})`,
@@ -122,17 +122,17 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       select r.at, r.operation, r.actor, r.actor_name, r.client, r.object, r.address, r.request_id, ${details} as details,
         ${objectName} as object_name, ${outcomeSql} as outcome, array[${sql.join(plan.keys)}]::text[] as page_keys
       from (
-        select r.* from (${sql.join(parts, sql` union all `)}) as r order by ${order} limit ${plan.limit + 1} offset ${plan.offset}
+        select r.* from (${sql.join(queries, sql` union all `)}) as r order by ${order} limit ${plan.limit + 1} offset ${plan.offset}
       ) as r
       order by ${order}`
   }
 
   async function countRows({ db, visible }: AuditReader, { where }: SearchPlan): Promise<number> {
-    const parts = visible.map(
+    const queries = visible.map(
       (condition) => sql`select from audit as r where ${sql.join([condition, ...where], sql` and `)}`,
     )
     const { rows } = await sql<{ total: number }>`
-      select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(
+      select count(*) as total from (${sql.join(queries, sql` union all `)} limit ${countedAtMost}) as counted`.execute(
       db,
     )
     return rows[0]!.total
@@ -141,11 +141,11 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
   /** Returns one page of audit rows, newest first. */
   async function report(query: ListQuery, reader: AuditReader): Promise<TabularResult> {
     const plan = parseQuery(searchOf(query))
-    const [{ rows: found }, total] = await Promise.all([
+    const [{ rows: auditRows }, total] = await Promise.all([
       selectPage(reader.visible, plan).execute(reader.db),
       plan.counted ? countRows(reader, plan) : undefined,
     ])
-    const rows = found.slice(0, plan.limit)
+    const rows = auditRows.slice(0, plan.limit)
     const uidsOf = (values: (string | null)[]) => [...new Set(values.filter((value) => value !== null))]
     const [clientCodes, usernameOf, objectNameOf] = await Promise.all([
       reader.readClientCodes(uidsOf(rows.map(({ client }) => client))),
@@ -153,7 +153,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       reader.readObjectNames?.(uidsOf(rows.map(({ object, object_name }) => (object_name === null ? object : null)))),
     ])
     const { page, pageSize } = plan
-    const hasMore = found.length > rows.length
+    const hasMore = auditRows.length > rows.length
     return buildTabularResult(rows, {
       table: 'audit',
       title: 'Audit log',

@@ -24,7 +24,7 @@ export function filterCondition(filter: string, { properties, query }: SearchTar
     return sql`(${identifiableCondition(operator, value, query)})`
   }
   const property = getProperty(name, properties)
-  if (property.found) {
+  if (property.location) {
     const condition = relatedRowCondition(property, operator, value)
     if (condition) return sql`(${condition})`
   }
@@ -46,15 +46,15 @@ function relatedRowCondition(
   name: string,
   value: string | undefined,
 ): RawBuilder<SqlBool> | undefined {
-  const { found, ...shared } = property
-  if (!found || operatorNamed(name, property).takes === 'nothing') return undefined
+  const { location, ...shared } = property
+  if (!location || operatorNamed(name, property).takes === 'nothing') return undefined
   const positive = negatedOperators.get(name) ?? name
   const related: Property = {
     ...shared,
-    column: found.column,
-    ...(found.within !== undefined && { within: found.within }),
+    column: location.column,
+    ...(location.within !== undefined && { within: location.within }),
   }
-  const condition = found.where(conditionOf(related, operatorNamed(positive, property), positive, value))
+  const condition = location.where(conditionOf(related, operatorNamed(positive, property), positive, value))
   return positive === name ? condition : sql`(${condition}) is not true`
 }
 

@@ -14,7 +14,7 @@ const sortDirections = ['asc', 'desc', 'iasc', 'idesc']
 
 /** Returns a parser of `property[:direction]` terms that rejects repeated properties. */
 export function orderReader(properties: Properties) {
-  const named = new Set<string>()
+  const usedNames = new Set<string>()
 
   return (term: string): OrderTerm => {
     const [name = '', direction = 'asc', ...rest] = term.split(':')
@@ -27,8 +27,8 @@ export function orderReader(properties: Properties) {
     const ignoresCase = direction.startsWith('i')
     if (ignoresCase && property.type !== 'string')
       rejectTerm(`must order by asc or desc: ${quoteText(name)} is not text`)
-    if (named.has(name)) rejectTerm(`repeats ${quoteText(name)}`)
-    named.add(name)
+    if (usedNames.has(name)) rejectTerm(`repeats ${quoteText(name)}`)
+    usedNames.add(name)
 
     const column = columnOf(property.column)
     return {

@@ -42,8 +42,8 @@ export function matchesLineOf(within: ColumnReference, like: string): RawBuilder
   const pieces = trigramPattern(like)
   if (pieces === undefined) return isLike(within, like)
   // In another collation the index cannot evaluate the whole pattern, but the planner still uses it to estimate the rows.
-  const whole = sql`(${columnOf(within)}) collate "C" like lower(${like} collate pg_c_utf8) collate "C"`
-  return sql`(${isLike(within, pieces)} and ${whole})`
+  const wholeLine = sql`(${columnOf(within)}) collate "C" like lower(${like} collate pg_c_utf8) collate "C"`
+  return sql`(${isLike(within, pieces)} and ${wholeLine})`
 }
 
 const isLike = (within: ColumnReference, like: string): RawBuilder<SqlBool> =>

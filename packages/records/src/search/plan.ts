@@ -53,9 +53,9 @@ export const maxOffset = 100_000
 export function searchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
   const violations: FieldViolation[] = []
   /** Returns undefined for an invalid term and collects its violation. */
-  function read<T>(pointer: string, work: () => T): T | undefined {
+  function read<T>(pointer: string, callback: () => T): T | undefined {
     try {
-      return work()
+      return callback()
     } catch (error) {
       if (!(error instanceof InvalidTerm)) throw error
       violations.push({ pointer, detail: error.message })

@@ -18,7 +18,11 @@ interface PropertyLocation {
    * For a value of a related row: the column in the related table (`a.username`). `where` converts a condition on the related row to one
    * on `r` (`r.created_by in (select …)`). Filters evaluate the few related rows first instead of once for each row.
    */
-  found?: { column: string; within?: ColumnReference; where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool> }
+  location?: {
+    column: string
+    within?: ColumnReference
+    where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
+  }
   /** A caller needs one of these roles to search by the property. Default: no restriction. */
   onlyFor?: readonly Role[]
   /**

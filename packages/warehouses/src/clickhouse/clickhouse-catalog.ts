@@ -55,13 +55,13 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
     findStagingTable: async (schema, table) =>
       run(checkedPlace(schema, table), () => findStagingTable(access, schema, table)),
     async dropTable(schema, table) {
-      const place = checkedPlace(schema, table)
-      await run(place, async () => {
+      const qualifiedName = checkedPlace(schema, table)
+      await run(qualifiedName, async () => {
         const database = databaseOf({ key, schema })
         const shape = await readShape(service, database, table)
         if (!shape) return
-        assertTableOwned(shape, place)
-        await assertUnread(access, { schema, name: table }, place)
+        assertTableOwned(shape, qualifiedName)
+        await assertUnread(access, { schema, name: table }, qualifiedName)
         await executeStatement(service, `drop table if exists ${qualifyName(database, table)}`)
         await dropKept(access, (mark) => mark.schema === schema && mark.table === table)
       })
@@ -75,12 +75,12 @@ async function findTable(access: ClientAccess, schema: string, name: string): Pr
 }
 
 async function findTables(access: ClientAccess, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
-  const found: WarehouseTable[] = []
+  const foundTables: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(access, schema, name)
-    if (table) found.push(table)
+    if (table) foundTables.push(table)
   }
-  return found
+  return foundTables
 }
 
 async function findColumnNames(
@@ -89,7 +89,7 @@ async function findColumnNames(
 ): Promise<ColumnNameMatch[]> {
   const schemaOf = new Map(places.map(({ schema }) => [databaseOf({ key, schema }), schema]))
   if (schemaOf.size === 0) return []
-  const wanted = new Set(places.map(({ schema, name }) => qualifyName(schema, name)))
+  const requestedTables = new Set(places.map(({ schema, name }) => qualifyName(schema, name)))
   const databases = [...schemaOf.keys()].map(formatLiteral).join(', ')
   const rows = await rowsOf<{ database: string; table: string; column: string; type: string }>(
     service,
@@ -99,7 +99,7 @@ async function findColumnNames(
   )
   const matches = rows.flatMap(({ database, table, column, type }) => {
     const schema = schemaOf.get(database)!
-    if (!wanted.has(qualifyName(schema, table))) return []
+    if (!requestedTables.has(qualifyName(schema, table))) return []
     return [{ schema, table, column, dataType: describeType(type).dataType, tables: 1 }]
   })
   return combineMatches(matches, limit)

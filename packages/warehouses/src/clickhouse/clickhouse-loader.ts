@@ -59,8 +59,8 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
 }
 
 function clickHouseTables(tables: readonly StagedTable[]): ClickHouseStagedTable[] {
-  const own = tables.filter((table) => table instanceof ClickHouseStagedTable)
-  if (own.length < tables.length)
+  const stagedTables = tables.filter((table) => table instanceof ClickHouseStagedTable)
+  if (stagedTables.length < tables.length)
     throw new Error('A table that was staged in another warehouse cannot be published in this one.')
-  return own
+  return stagedTables
 }

@@ -47,14 +47,14 @@ import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readS
 const graceSeconds = 5
 
 export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
-  const share = `clickhouse ${access.key}`
+  const slotKey = `clickhouse ${access.key}`
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => runUserQuery(access, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', share, signal)
+      using _slot = await acquireQuery('pushes', slotKey, signal)
       await ensureProvisioned()
       yield* queryPages(access, request, pageRows, signal)
     },
@@ -63,7 +63,7 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
       run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => readQueryPlan(access, request, signal))
     },
   }
@@ -80,11 +80,11 @@ export async function prepareQuery(
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   assertNoNulCharacter(text)
   const existing = await listSchemas(access)
-  const there = await listRelations(access, [...new Set([...schemas, ...existing])])
+  const relations = await listRelations(access, [...new Set([...schemas, ...existing])])
   const parameters: Record<string, string | null> = {}
   const around = {
     schemas,
-    relations: there,
+    relations,
     whole,
     address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
@@ -106,14 +106,16 @@ async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?:
     throw queryProblem(error, userQuery, seconds)
   })
   const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
-  const taken = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
-    (error: unknown) => {
-      signal?.throwIfAborted()
-      throw queryProblem(error, userQuery, seconds)
-    },
-  )
-  if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(bytes)
-  return taken
+  const result = await streamQuery(
+    access,
+    { sql, parameters, database, seconds, limits: { rows, bytes } },
+    signal,
+  ).catch((error: unknown) => {
+    signal?.throwIfAborted()
+    throw queryProblem(error, userQuery, seconds)
+  })
+  if (result.truncated && result.rows.length === 0) throw rowTooLarge(bytes)
+  return result
 }
 
 interface ReadRequest {
@@ -121,7 +123,7 @@ interface ReadRequest {
   parameters?: Record<string, string | null>
   database?: string
   seconds: number
-  most: { rows: number; bytes: number }
+  limits: { rows: number; bytes: number }
   /** The result columns, if the caller knows more about their types than the server reports. */
   columns?: readonly WarehouseColumn[]
 }
@@ -129,31 +131,31 @@ interface ReadRequest {
 /** Runs a query as role `read`. If the caller stops it, the server stops it too. */
 async function streamQuery(
   access: ClientAccess,
-  { most, columns, ...request }: ReadRequest,
+  { limits, columns, ...request }: ReadRequest,
   signal?: AbortSignal,
 ): Promise<QueryRows & { more: boolean }> {
-  const sent = startQuery(access, request, signal)
+  const sentRequest = startQuery(access, request, signal)
   try {
-    return await takeRows(await sent.response, most, columns)
+    return await takeRows(await sentRequest.response, limits, columns)
   } catch (error) {
-    throw await sent.explain(error)
+    throw await sentRequest.explain(error)
   }
 }
 
 /** Sends a query as role `read`. `explain` stops the query at the server after a failure and returns the error to throw. */
 function startQuery(
   access: ClientAccess,
-  { sql, parameters = {}, database, seconds }: Omit<ReadRequest, 'most' | 'columns'>,
+  { sql, parameters = {}, database, seconds }: Omit<ReadRequest, 'limits' | 'columns'>,
   signal?: AbortSignal,
 ) {
   signal?.throwIfAborted()
-  const late = AbortSignal.timeout((seconds + graceSeconds) * 1_000)
+  const timeoutSignal = AbortSignal.timeout((seconds + graceSeconds) * 1_000)
   const queryId = randomUUID()
   const response = sendStatement(access.read, sql, {
     parameters,
     database,
     queryId,
-    signal: signal ? AbortSignal.any([signal, late]) : late,
+    signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     settings: {
       ...exactNumberSettings,
       readonly: 2,
@@ -165,14 +167,14 @@ function startQuery(
   return {
     response,
     async explain(error: unknown): Promise<unknown> {
-      if (signal?.aborted || late.aborted) await stopAtServer(access.service, queryId)
-      return late.aborted ? tooSlow(seconds) : error
+      if (signal?.aborted || timeoutSignal.aborted) await stopAtServer(access.service, queryId)
+      return timeoutSignal.aborted ? tooSlow(seconds) : error
     },
   }
 }
 
 /** The longest plan in bytes, and in lines. */
-const mostOfPlan = { rows: maxQueryRows, bytes: defaultQueryBytes }
+const planLimits = { rows: maxQueryRows, bytes: defaultQueryBytes }
 
 /** ClickHouse computes scalar subqueries while it plans, and no setting prevents that. So a plan must take no longer than this. */
 const planSeconds = 5
@@ -182,7 +184,7 @@ async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal:
   try {
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
     const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
-    const request = { sql, parameters, database, seconds: planSeconds, most: mostOfPlan }
+    const request = { sql, parameters, database, seconds: planSeconds, limits: planLimits }
     const { rows } = await streamQuery(access, request, signal)
     return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
   } catch (error) {
@@ -217,10 +219,10 @@ async function exportRows(
   try {
     const { sql, database, columns } =
       'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
-    const sent = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
+    const sentRequest = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
     try {
       // Errors before the first row are thrown here, so that the caller can still answer with a problem.
-      const result = resources.use(await openResult(await sent.response, columns))
+      const result = resources.use(await openResult(await sentRequest.response, columns))
       async function* batches() {
         try {
           let rows: RowCell[][] = []
@@ -232,17 +234,17 @@ async function exportRows(
           }
           yield rows
         } catch (error) {
-          throw toProblem(await sent.explain(error))
+          throw toProblem(await sentRequest.explain(error))
         }
       }
-      const held = resources.move()
+      const openResources = resources.move()
       return {
         columns: result.columns,
         ...writeRowText(batches(), result.columns, rowFormat),
-        [Symbol.asyncDispose]: () => held.disposeAsync(),
+        [Symbol.asyncDispose]: () => openResources.disposeAsync(),
       }
     } catch (error) {
-      throw await sent.explain(error)
+      throw await sentRequest.explain(error)
     }
   } catch (error) {
     throw toProblem(error)
@@ -275,8 +277,8 @@ async function ambiguousTable(
 ): Promise<AmbiguousTable | undefined> {
   const { bare } = await prepareQuery(access, userQuery)
   const schemas = userQuery.schemas ?? []
-  const there = await listRelations(access, schemas)
-  return findAmbiguousTable(bare, there, schemas, preferred)
+  const relations = await listRelations(access, schemas)
+  return findAmbiguousTable(bare, relations, schemas, preferred)
 }
 
 /** Returns the type of a query parameter: a numeric type for a number, so that the server compares it as a number; otherwise text. */
@@ -308,21 +310,25 @@ async function readTable(
 ): Promise<QueryRows> {
   checkSchemaName(schema)
   checkTableName(table)
-  const place = quotePlace(schema, table)
+  const qualifiedName = quotePlace(schema, table)
   try {
     const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
     const rows = clampLimit(page.limit, maxQueryRows, 0)
     const list = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
-    const of = qualifyName(shape.database, table)
-    const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${resultFormat}`
+    const source = qualifyName(shape.database, table)
+    const sql = `select ${list} from ${source}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${resultFormat}`
     const columns = shape.columns.map(describeColumn)
-    const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: defaultQueryBytes }, columns }, signal)
-    if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
-    return { columns, rows: taken.rows, truncated: taken.truncated }
+    const result = await streamQuery(
+      access,
+      { sql, seconds, limits: { rows, bytes: defaultQueryBytes }, columns },
+      signal,
+    )
+    if (result.truncated && result.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
+    return { columns, rows: result.rows, truncated: result.truncated }
   } catch (error) {
     signal?.throwIfAborted()
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
 }
 
@@ -335,7 +341,7 @@ async function* queryPages(
 ): AsyncGenerator<QueryRows> {
   const { pageRows: size, rows, offset: skipped, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   const database = `${shownPrefix(access.key)}pages_${randomUUID()}`
-  const kept = qualifyName(database, 'result')
+  const resultTable = qualifyName(database, 'result')
   const queryId = randomUUID()
   try {
     const { text, parameters, database: home } = await prepareQuery(access, userQuery)
@@ -346,21 +352,21 @@ async function* queryPages(
     )
     await executeStatement(
       access.load,
-      `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
+      `create table ${resultTable} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
       { database: home, parameters, signal, queryId, settings: { max_execution_time: seconds, max_insert_threads: 1 } },
     )
     const shape = (await readShape(access.service, database, 'result'))!
-    let left = rows
-    for (let offset = 0; left > 0; ) {
-      const wanted = Math.min(size, left)
-      const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${resultFormat}`
-      const page = await streamQuery(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
-      if (page.truncated) throw pageTooLarge(wanted, bytes)
-      const more = page.rows.length === wanted
-      if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more }
-      if (!more) return
+    let rowsLeft = rows
+    for (let offset = 0; rowsLeft > 0; ) {
+      const rowsToRead = Math.min(size, rowsLeft)
+      const sql = `select * from ${resultTable}${orderOf(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
+      const page = await streamQuery(access, { sql, seconds: 60, limits: { rows: rowsToRead, bytes } }, signal)
+      if (page.truncated) throw pageTooLarge(rowsToRead, bytes)
+      const hasMore = page.rows.length === rowsToRead
+      if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more: hasMore }
+      if (!hasMore) return
       offset += page.rows.length
-      left -= page.rows.length
+      rowsLeft -= page.rows.length
     }
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)

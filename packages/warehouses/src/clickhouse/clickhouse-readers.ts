@@ -94,9 +94,9 @@ async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
   return rows.map(({ login, active, sessions }) => ({ login, active: Boolean(active), sessions }))
 }
 
-async function translated<T>(work: () => Promise<T>): Promise<T> {
+async function translated<T>(callback: () => Promise<T>): Promise<T> {
   try {
-    return await work()
+    return await callback()
   } catch (error) {
     throw warehouseProblem(error, 'the warehouse')
   }

@@ -10,10 +10,10 @@ export interface ClickHouseServer {
   readonly keepDays: number
   /** Creates or repairs the client's part of the server, once per process; repeated after a failure. */
   ensureProvisioned(): Promise<void>
-  /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */
-  run<T>(place: string, work: () => Promise<T>): Promise<T>
+  /** Runs work in the warehouse. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Like `run`, after finishing publications that a dead worker had decided. */
-  runRecovered<T>(place: string, work: () => Promise<T>): Promise<T>
+  runRecovered<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Returns the place for messages. Throws if the warehouse does not allow the names. */
   checkedPlace(schema: string, table: string): string
 }
@@ -27,10 +27,10 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
       throw error
     }))
 
-  async function run<T>(place: string, work: () => Promise<T>): Promise<T> {
+  async function run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
     await ensureProvisioned()
-    return work().catch((error: unknown) => {
-      throw warehouseProblem(error, place)
+    return callback().catch((error: unknown) => {
+      throw warehouseProblem(error, qualifiedName)
     })
   }
 
@@ -39,10 +39,10 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
     keepDays,
     ensureProvisioned,
     run,
-    runRecovered: (place, work) =>
-      run(place, async () => {
+    runRecovered: (qualifiedName, callback) =>
+      run(qualifiedName, async () => {
         await recoverPending(access).catch(ignoreBusy)
-        return work()
+        return callback()
       }),
     checkedPlace(schema, table) {
       checkSchemaName(schema)

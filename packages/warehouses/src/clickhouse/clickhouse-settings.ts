@@ -36,14 +36,14 @@ export function clickhouseAccess(
   url: string,
   { key, loadPassword, readPassword }: { key: string; loadPassword: string; readPassword: string },
 ): ClientAccess {
-  const given = new URL(url)
+  const parsedUrl = new URL(url)
   const service = {
-    user: decodeURIComponent(given.username) || 'default',
-    password: decodeURIComponent(given.password),
+    user: decodeURIComponent(parsedUrl.username) || 'default',
+    password: decodeURIComponent(parsedUrl.password),
   }
-  given.username = ''
-  given.password = ''
-  const as = (user: string, password: string): ServerAccess => ({ url: given.href, user, password })
+  parsedUrl.username = ''
+  parsedUrl.password = ''
+  const as = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
   const derived = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
   return {
     key,
@@ -64,7 +64,7 @@ const ledgerTableDefinition = `(
  * limit has a minimum of one, because zero would mean no limit.
  */
 export function limitsOf(seconds = 30, mostSeconds = maxStatementSeconds): string {
-  const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
+  const limit = (setting: string, value: number, maximum = value) => `${setting} = ${value} min 1 max ${maximum}`
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
     limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
@@ -109,15 +109,15 @@ export async function provisionClickHouse({ key, service, load, read }: ClientAc
       })
     }
     const everywhere = (prefix: string) => `${quoteIdentifier(prefix)}*.*`
-    const own = everywhere(schemaPrefix(key))
+    const ownDatabases = everywhere(schemaPrefix(key))
     for (const to of [load.user, read.user])
-      for (const place of [own, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
-        await run(`grant select, show on ${place} to ${quoteIdentifier(to)}`)
+      for (const qualifiedName of [ownDatabases, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
+        await run(`grant select, show on ${qualifiedName} to ${quoteIdentifier(to)}`)
     const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
     // Some servers require this grant before a table is created.
     await run(`grant table engine on MergeTree to ${quoteIdentifier(load.user)}`)
-    for (const place of [runPrefix(key), shownPrefix(key)])
-      await run(`grant ${writing} on ${everywhere(place)} to ${quoteIdentifier(load.user)}`)
+    for (const qualifiedName of [runPrefix(key), shownPrefix(key)])
+      await run(`grant ${writing} on ${everywhere(qualifiedName)} to ${quoteIdentifier(load.user)}`)
   } catch (error) {
     throw warehouseProblem(error, 'the warehouse')
   }

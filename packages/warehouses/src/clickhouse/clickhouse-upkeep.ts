@@ -76,17 +76,17 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
     { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
   )
   const publishedLoads = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
-  const where = `at < now64(6) - interval {days:UInt32} day and run not in (
+  const condition = `at < now64(6) - interval {days:UInt32} day and run not in (
     select run from ${ledgerTable(access)} where has({published:Array(String)}, load))`
   const parameters = { days: String(keepDays), published: publishedLoads }
   const [old] = await rowsOf<{ runs: number }>(
     service,
-    `select uniqExact(run) as runs from ${ledgerTable(access)} where ${where}`,
+    `select uniqExact(run) as runs from ${ledgerTable(access)} where ${condition}`,
     {
       parameters,
     },
   )
   if (old!.runs > 0)
-    await executeStatement(service, `alter table ${ledgerTable(access)} delete where ${where}`, { parameters })
+    await executeStatement(service, `alter table ${ledgerTable(access)} delete where ${condition}`, { parameters })
   return old!.runs
 }

@@ -47,12 +47,13 @@ async function defineView(
 ): Promise<DefinedView> {
   checkSchemaName(view.schema)
   checkTableName(view.name)
-  const place = quotePlace(view.schema, view.name)
+  const qualifiedName = quotePlace(view.schema, view.name)
   const userQuery = { text: view.query, schemas: [view.schema] }
   try {
-    const own = await findManagedViews(access, view.id)
-    const there = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
-    const free = !there || there.mark?.view?.id === view.id || (!own && view.takesOver && there.mark?.view)
+    const ownViews = await findManagedViews(access, view.id)
+    const existing = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
+    const free =
+      !existing || existing.mark?.view?.id === view.id || (!ownViews && view.takesOver && existing.mark?.view)
     if (!free) throw viewNameTaken(view.schema, view.name)
     const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
     await assertNoCycle(access, view, reads)
@@ -66,13 +67,13 @@ async function defineView(
       query: text,
     }
     await replaceView(access, mark, { seconds, empty }, signal)
-    for (const old of own) if (old.schema !== view.schema || old.name !== view.name) await dropAt(access, old)
+    for (const old of ownViews) if (old.schema !== view.schema || old.name !== view.name) await dropAt(access, old)
     return { reads }
   } catch (error) {
     if (signal.aborted)
       throw viewProblem(
         'QUERY_TIMEOUT',
-        `${place} took longer than ${seconds} seconds to build, so it was stopped and the view is unchanged. Select fewer rows or simplify the query.`,
+        `${qualifiedName} took longer than ${seconds} seconds to build, so it was stopped and the view is unchanged. Select fewer rows or simplify the query.`,
       )
     throw queryProblem(error, userQuery, seconds)
   }
@@ -80,14 +81,14 @@ async function defineView(
 
 /** Throws VIEW_READS_ITSELF if the view would read itself. `reads` are the tables and views that its new query reads. */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
-  const known = await listViewReads(access)
-  const seen = new Set<string>()
+  const readsByView = await listViewReads(access)
+  const visited = new Set<string>()
   const reaches = ({ schema, name }: TablePlace): boolean => {
     if (schema === view.schema && name === view.name) return true
     const key = JSON.stringify([schema, name])
-    if (seen.has(key)) return false
-    seen.add(key)
-    return (known.get(key) ?? []).some(reaches)
+    if (visited.has(key)) return false
+    visited.add(key)
+    return (readsByView.get(key) ?? []).some(reaches)
   }
   if (reads.some(reaches))
     throw viewProblem(
@@ -134,41 +135,48 @@ async function refreshView(
   name: string,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
-  const place = quotePlace(schema, name)
+  const qualifiedName = quotePlace(schema, name)
   try {
     const database = databaseOf({ key: access.key, schema })
     const mark = (await readShape(access.service, database, name))?.mark?.view
     if (!mark?.materialized)
       throw viewProblem(
         'VIEW_MISSING',
-        `The materialised view ${place} does not exist in the warehouse. Save the view again to create it.`,
+        `The materialised view ${qualifiedName} does not exist in the warehouse. Save the view again to create it.`,
       )
     await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
     const now = await readShape(access.service, database, name)
     return { rows: now?.rows ?? 0, bytes: now?.bytes ?? 0 }
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(queryProblem(error, { text: '' }, refreshTimeoutSeconds), place)
+    throw warehouseProblem(queryProblem(error, { text: '' }, refreshTimeoutSeconds), qualifiedName)
   }
 }
 
 async function dropView(access: ClientAccess, schema: string, name: string): Promise<void> {
-  const place = quotePlace(schema, name)
+  const qualifiedName = quotePlace(schema, name)
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   if (!shape || !isView(shape)) return
-  await assertUnread(access, { schema, name }, place)
+  await assertUnread(access, { schema, name }, qualifiedName)
   await dropAt(access, { schema, name })
 }
 
 /** Throws VIEWS_DEPEND if a view reads the table or view. */
-export async function assertUnread(access: ClientAccess, { schema, name }: TablePlace, place: string): Promise<void> {
+export async function assertUnread(
+  access: ClientAccess,
+  { schema, name }: TablePlace,
+  qualifiedName: string,
+): Promise<void> {
   const readers = [...(await listViewReads(access))]
     .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))
     .map(([reader]) => (JSON.parse(reader) as string[]).join('.'))
     .filter((reader) => reader !== `${schema}.${name}`)
-  const all = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
-  if (all.length > 0)
-    throw viewProblem('VIEWS_DEPEND', `${place} is still in use: ${all.join(', ')} read it. Drop these views first.`)
+  const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
+  if (readerNames.length > 0)
+    throw viewProblem(
+      'VIEWS_DEPEND',
+      `${qualifiedName} is still in use: ${readerNames.join(', ')} read it. Drop these views first.`,
+    )
 }
 
 const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>

@@ -63,5 +63,5 @@ export function checkColumnName(name: string): void {
 }
 
 /** Returns the comment of a database that belongs to no run. A sweep drops the database after `seconds`. */
-export const temporaryComment = (what: string, seconds: number): string =>
-  formatLiteral(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))
+export const temporaryComment = (purpose: string, seconds: number): string =>
+  formatLiteral(JSON.stringify({ run: purpose, until: Date.now() + seconds * 1_000 }))

@@ -12,7 +12,11 @@ import {
 import { ClickHouseError } from './protocol/http.ts'
 import { asSentence } from '@sluice/process'
 
-type ProblemTemplate = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
+type ProblemTemplate = [
+  code: string,
+  sentence: (qualifiedName: string, error: Error) => string,
+  retryable?: 'retryable',
+]
 
 const serverUnavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
@@ -30,11 +34,12 @@ const accessDenied: ProblemTemplate = [
 ]
 const badValue: ProblemTemplate = [
   'BAD_VALUE',
-  (place, { message }) => `The warehouse cannot store a value of ${place}: ${message}`,
+  (qualifiedName, { message }) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 ]
 const queryTimeout: ProblemTemplate = [
   'QUERY_TIMEOUT',
-  (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  (qualifiedName) =>
+    `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 ]
 
 export const errorCodes = {
@@ -48,10 +53,10 @@ export const errorCodes = {
 } as const
 
 const problemTemplates: Record<number, ProblemTemplate> = {
-  [errorCodes.unknownTable]: ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
+  [errorCodes.unknownTable]: ['TABLE_MISSING', (qualifiedName) => `${qualifiedName} does not exist. Load it first.`],
   [errorCodes.unknownDatabase]: [
     'SCHEMA_MISSING',
-    (place) => `The schema of ${place} does not exist. Create it first.`,
+    (qualifiedName) => `The schema of ${qualifiedName} does not exist. Create it first.`,
   ],
   [errorCodes.timeout]: queryTimeout,
   [errorCodes.cancelled]: queryTimeout,
@@ -60,7 +65,10 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   192: accessDenied,
   193: accessDenied,
   194: accessDenied,
-  497: ['WAREHOUSE_FORBIDDEN', (place, { message }) => `The warehouse denies this operation on ${place}: ${message}`],
+  497: [
+    'WAREHOUSE_FORBIDDEN',
+    (qualifiedName, { message }) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
+  ],
   202: serverBusy,
   241: serverBusy,
   252: serverBusy,
@@ -81,19 +89,22 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   321: badValue,
   349: [
     'NULL_KEY',
-    (place) =>
-      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+    (qualifiedName) =>
+      `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
   ],
   407: badValue,
 }
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function warehouseProblem(error: unknown, place: string): unknown {
+export function warehouseProblem(error: unknown, qualifiedName: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict
-  return new WarehouseProblem(code, sentence(place, error), { cause: error, retryable: retryable === 'retryable' })
+  return new WarehouseProblem(code, sentence(qualifiedName, error), {
+    cause: error,
+    retryable: retryable === 'retryable',
+  })
 }
 
 function findTemplate(error: Error): ProblemTemplate | undefined {
@@ -125,9 +136,9 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
   if (error.code === errorCodes.timeout || error.code === 160 || error.code === errorCodes.cancelled)
     return tooSlow(seconds)
-  const said = sentenceOf(error.message, values)
-  const words = error.code === errorCodes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
-  const cause = new Error(`${error.code}: ${words}`)
+  const sentence = sentenceOf(error.message, values)
+  const message = error.code === errorCodes.unknownTable ? `${asSentence(sentence)} ${missingTableAdvice}` : sentence
+  const cause = new Error(`${error.code}: ${message}`)
   if (error.code === errorCodes.tooManyBytes)
     return new WarehouseProblem(
       'RESULT_TOO_LARGE',
@@ -149,13 +160,13 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
       cause,
     })
   if (forbiddenCodes.has(error.code))
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
   if (error.code > 0 && !notItsFault.has(error.code))
     return new WarehouseProblem(
       'QUERY_FAILED',
-      `The query failed${describePosition(positionIn(error.message), query)}: ${words}`,
+      `The query failed${describePosition(positionIn(error.message), query)}: ${message}`,
       { cause },
     )
   return warehouseProblem(error, 'the warehouse')
@@ -178,9 +189,9 @@ function positionIn(message: string): TextPosition | undefined {
 }
 
 function sentenceOf(message: string, values: readonly (string | null)[]): string {
-  const words = message
+  const sentence = message
     .replace(/\(line \d+, col \d+\)/, '')
     .replace(/\s*In scope [\s\S]*$/, '')
     .replace(/ Expected one of: [\s\S]*$/, '')
-  return redactValues(words, values)
+  return redactValues(sentence, values)
 }

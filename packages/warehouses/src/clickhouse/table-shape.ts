@@ -188,7 +188,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
 /** Lists relations, sorted by the bytes of the schema and then by the bytes of the name. */
 export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
-  const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
+  const schemaByDatabase = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
   const rows = await rowsOf<{ database: string; name: string }>(
     service,
     `select database, name from system.tables
@@ -196,7 +196,7 @@ export async function listRelations({ key, service }: ClientAccess, schemas: rea
     { parameters: { prefix: schemaPrefix(key), shown: shownPrefix(key) } },
   )
   return rows.flatMap(({ database, name }) => {
-    const schema = wanted.get(database)
+    const schema = schemaByDatabase.get(database)
     return schema === undefined ? [] : [{ schema, name }]
   })
 }
@@ -231,10 +231,10 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
  * Returns the statement that creates a table. Rows are in the order of the primary key, or in insertion order without a key. The
  * server acknowledges rows only after it has written them to disk.
  */
-export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
+export function createTable(qualifiedName: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
-  return `create table ${place} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
+  return `create table ${qualifiedName} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
     settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(mark))}`
 }
 

@@ -48,8 +48,8 @@ export function describeType(type: SqlType): TypeDescription {
   const [precision, scale = 0] = digitsOf(bare)
   if (bare === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
-  const known = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
-  return { dataType: known?.[0] ?? queryOnlyTypes[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
+  const entry = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
+  return { dataType: entry?.[0] ?? queryOnlyTypes[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
 /** Types that queries return although loads never create them. */
@@ -68,8 +68,8 @@ const queryOnlyTypes: Record<SqlType, DataType> = {
 }
 
 export function withoutWrappers(type: SqlType): SqlType {
-  const [, inner] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
-  return inner === undefined ? type : withoutWrappers(inner)
+  const [, innerType] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
+  return innerType === undefined ? type : withoutWrappers(innerType)
 }
 
 /** Returns TEXT for geometry, which is transferred as text, and any other type unchanged. */

@@ -37,8 +37,13 @@ export async function exportRows(
     if (header !== '') yield Buffer.from(header)
     for (let chunk = first; chunk; chunk = await session.run(() => copy.next())) yield chunk
   }
-  const opened = resources.move()
-  return { columns, bytes: bytes(), rowCount: () => copy.rows, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  const openResources = resources.move()
+  return {
+    columns,
+    bytes: bytes(),
+    rowCount: () => copy.rows,
+    [Symbol.asyncDispose]: () => openResources.disposeAsync(),
+  }
 }
 
 type ExportedQuery = Extract<ExportSource, { query: unknown }>['query']
@@ -55,12 +60,12 @@ async function readTableSource(
 ): Promise<RowSource> {
   checkSchemaName(schema)
   checkTableName(name)
-  const place = qualifyName(schema, name)
+  const qualifiedName = qualifyName(schema, name)
   const shape = await readShape(client, schema, name)
-  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
   const columns = shape.columns.map(describeColumn)
   const list = columns.map((column, index) => `${escapeIdentifier(column.name)} as c${index + 1}`).join(', ')
-  return { from: `(select ${list} from ${place}) as r`, columns }
+  return { from: `(select ${list} from ${qualifiedName}) as r`, columns }
 }
 
 /**

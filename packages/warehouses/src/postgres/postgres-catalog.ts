@@ -21,17 +21,17 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
     async ensureSchema(schema) {
       checkSchemaName(schema)
       await ensureSchema(pools.statements, schema, access.read.user).catch((error: unknown) => {
-        throw warehouseProblem(error, { place: escapeIdentifier(schema) })
+        throw warehouseProblem(error, { qualifiedName: escapeIdentifier(schema) })
       })
     },
     async dropSchema(schema) {
       checkSchemaName(schema)
-      const place = escapeIdentifier(schema)
-      await run(place, async (client) => {
-        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${place}`)
+      const qualifiedName = escapeIdentifier(schema)
+      await run(qualifiedName, async (client) => {
+        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${qualifiedName}`)
         await dropKeptIn(client, retention, schema)
         await client.query('commit')
-      }).catch(explainDependents(place, 'SCHEMA_NOT_EMPTY'))
+      }).catch(explainDependents(qualifiedName, 'SCHEMA_NOT_EMPTY'))
     },
     listRelations: (schemas) => run('the warehouse', (client) => listRelations(client, schemas)),
     async findTable(schema, table) {
@@ -47,15 +47,15 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
     async dropTable(schema, table) {
       checkSchemaName(schema)
       checkTableName(table)
-      const place = qualifyName(schema, table)
-      await run(place, async (client) => {
+      const qualifiedName = qualifyName(schema, table)
+      await run(qualifiedName, async (client) => {
         await client.query(`begin; ${dropTimeouts}`)
         const shape = await readShape(client, schema, table)
-        if (shape && !shape.owned) throw tableNotOwned({ place })
-        await client.query(`drop table if exists ${place}`)
+        if (shape && !shape.owned) throw tableNotOwned({ qualifiedName })
+        await client.query(`drop table if exists ${qualifiedName}`)
         await dropKeptOf(client, retention, [{ schema, table }])
         await client.query('commit')
-      }).catch(explainDependents(place, 'VIEWS_DEPEND'))
+      }).catch(explainDependents(qualifiedName, 'VIEWS_DEPEND'))
     },
   }
 }
@@ -157,12 +157,12 @@ async function listRelations(client: ClientBase, schemas: readonly string[]): Pr
 
 /** Reads tables sequentially on one connection; callers pass at most one page of places. */
 async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
-  const found: WarehouseTable[] = []
+  const foundTables: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(client, schema, name)
-    if (table) found.push(table)
+    if (table) foundTables.push(table)
   }
-  return found
+  return foundTables
 }
 
 /** Ignores the case of ASCII letters only. */
@@ -211,14 +211,14 @@ async function findStagingTable(
      order by c.oid desc limit 1`,
     [schema, table],
   )
-  const [found] = rows
-  const shape = found && (await readShape(client, 'sluice', found.name))
-  if (!found || !shape) return undefined
+  const [stagingTable] = rows
+  const shape = stagingTable && (await readShape(client, 'sluice', stagingTable.name))
+  if (!stagingTable || !shape) return undefined
   const columns = shape.columns.map(describeColumn)
   // The server has no estimate of a table that it has never analysed.
-  const rowCount = counted ? await countRows(client, found.name) : shape.estimatedRows
+  const rowCount = counted ? await countRows(client, stagingTable.name) : shape.estimatedRows
   const { size } = shape
-  return { schema: 'sluice', name: found.name, run: found.run, columns, rowCount, size, foreignKeys: [] }
+  return { schema: 'sluice', name: stagingTable.name, run: stagingTable.run, columns, rowCount, size, foreignKeys: [] }
 }
 
 async function countRows(client: ClientBase, stagingTable: string): Promise<number> {

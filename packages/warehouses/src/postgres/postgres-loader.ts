@@ -18,10 +18,14 @@ import { typeRules } from './types.ts'
 
 export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
   const read = access.read.user
-  const atTable = async <T>(schema: string, table: string, work: (client: ClientBase) => Promise<T>): Promise<T> => {
+  const atTable = async <T>(
+    schema: string,
+    table: string,
+    callback: (client: ClientBase) => Promise<T>,
+  ): Promise<T> => {
     checkSchemaName(schema)
     checkTableName(table)
-    return run(qualifyName(schema, table), work)
+    return run(qualifyName(schema, table), callback)
   }
 
   return {
@@ -37,8 +41,8 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
     findPublication: (id) => run('the ledger', (client) => findDurablePublication(client, id)),
     fenceRun: (id, attempt) =>
       run('the ledger', async (client) => {
-        const found = await findDurablePublication(client, id)
-        if (found) return found
+        const publication = await findDurablePublication(client, id)
+        if (publication) return publication
         await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
         return findDurablePublication(client, id)
       }),
@@ -54,14 +58,14 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
 
 /** Returns a publication only once it is durable: the worker that committed it may have died before the WAL was flushed. */
 async function findDurablePublication(client: ClientBase, run: string): Promise<Publication | undefined> {
-  const found = await findPublication(client, run)
-  if (found) await flushWal(client)
-  return found
+  const publication = await findPublication(client, run)
+  if (publication) await flushWal(client)
+  return publication
 }
 
 function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {
-  const own = tables.filter((table) => table instanceof PostgresStagedTable)
-  if (own.length < tables.length)
+  const stagedTables = tables.filter((table) => table instanceof PostgresStagedTable)
+  if (stagedTables.length < tables.length)
     throw new Error('A table that was staged in another warehouse cannot be published in this one.')
-  return own
+  return stagedTables
 }

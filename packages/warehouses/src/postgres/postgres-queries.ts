@@ -60,8 +60,8 @@ async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signa
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
     if (!fetched.truncated && client.getTransactionStatus() !== 'T') throw lostTransaction()
     const columns = resultColumns(fetched.fields)
-    const more = fetched.rows.length > rows || fetched.truncated
-    return { columns, rows: toCells(fetched.rows.slice(0, rows), columns), truncated: fetched.truncated, more }
+    const hasMore = fetched.rows.length > rows || fetched.truncated
+    return { columns, rows: toCells(fetched.rows.slice(0, rows), columns), truncated: fetched.truncated, more: hasMore }
   })
 }
 
@@ -76,7 +76,7 @@ async function* queryPages(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows, void, undefined> {
   const { pageRows: size, rows, offset, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
-  let left = rows
+  let rowsLeft = rows
   await using session = openQuerySession(access, userQuery, { seconds, prefix: holdPrefix, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
@@ -84,22 +84,22 @@ async function* queryPages(
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
     // The output formats were set for the transaction, which has ended.
-    const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
-    await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${written}`)
+    const settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
+    await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${settings}`)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
-  while (left > 0) {
-    const wanted = Math.min(size, left)
+  while (rowsLeft > 0) {
+    const rowsToRead = Math.min(size, rowsLeft)
     const page = await session.run(async (client) => {
-      const fetched = await fetchRows(client, wanted, bytes)
-      if (fetched.truncated) throw pageTooLarge(wanted, bytes)
+      const fetched = await fetchRows(client, rowsToRead, bytes)
+      if (fetched.truncated) throw pageTooLarge(rowsToRead, bytes)
       const columns = resultColumns(fetched.fields)
-      const more = fetched.rows.length === wanted
-      return { columns, rows: toCells(fetched.rows, columns), truncated: false, more }
+      const hasMore = fetched.rows.length === rowsToRead
+      return { columns, rows: toCells(fetched.rows, columns), truncated: false, more: hasMore }
     })
     if (page.rows.length > 0) yield page
     if (!page.more) return
-    left -= page.rows.length
+    rowsLeft -= page.rows.length
   }
 }
 
@@ -125,7 +125,7 @@ async function readTable(
   signal?.throwIfAborted()
   checkSchemaName(schema)
   checkTableName(table)
-  const place = qualifyName(schema, table)
+  const qualifiedName = qualifyName(schema, table)
   const client = readClient(access)
   let stopped: unknown
   const stop = (reason: unknown) => {
@@ -134,7 +134,7 @@ async function readTable(
   }
   const abort = () => stop(signal!.reason)
   signal?.addEventListener('abort', abort, { once: true })
-  const deadline = setTimeout(() => stop(readTooSlow(place, seconds)), (seconds + serverGraceSeconds) * 1_000)
+  const deadline = setTimeout(() => stop(readTooSlow(qualifiedName, seconds)), (seconds + serverGraceSeconds) * 1_000)
   let watch: Disposable | undefined
   try {
     await client.connect()
@@ -144,17 +144,17 @@ async function readTable(
        set local statement_timeout = '${seconds}s'; set local synchronize_seqscans = off`,
     )
     const shape = await readShape(client, schema, table)
-    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
     const columns = shape.columns.map(describeColumn)
     const list = columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     const limit = clampLimit(page.limit, maxQueryRows, 0)
-    const declare = `declare page no scroll cursor for select ${list} from ${place} limit $1 offset $2`
+    const declare = `declare page no scroll cursor for select ${list} from ${qualifiedName} limit $1 offset $2`
     await executeOne(client, declare, [String(limit), String(Math.max(0, page.offset))])
     const { rows, truncated } = await fetchRows(client, limit, defaultQueryBytes)
     if (truncated && rows.length === 0) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: toCells(rows, columns), truncated }
   } catch (error) {
-    throw stopped ?? warehouseProblem(error, { place })
+    throw stopped ?? warehouseProblem(error, { qualifiedName })
   } finally {
     watch?.[Symbol.dispose]()
     clearTimeout(deadline)
@@ -164,5 +164,5 @@ async function readTable(
   }
 }
 
-const readTooSlow = (place: string, seconds: number) =>
-  new WarehouseProblem('QUERY_TIMEOUT', `Reading ${place} took longer than ${seconds} seconds and was stopped.`)
+const readTooSlow = (qualifiedName: string, seconds: number) =>
+  new WarehouseProblem('QUERY_TIMEOUT', `Reading ${qualifiedName} took longer than ${seconds} seconds and was stopped.`)

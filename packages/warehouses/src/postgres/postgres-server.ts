@@ -22,8 +22,8 @@ export interface PostgresServer {
   readonly retention: RetentionPolicy
   readonly waitMs: number
   readonly viewBytes: number
-  /** Runs short statements of role `load`. `place` is the subject of the sentence if the server reports an error. */
-  run<T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T>
+  /** Runs short statements of role `load`. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  run<T>(qualifiedName: string, callback: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
 /** Two hours, which is longer than the time limit of any reader. */
@@ -42,7 +42,7 @@ export function postgresServer(
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
-    makeRoom: oneAtATime((most) => makeRoom(pools.statements, retention, most)),
+    makeRoom: oneAtATime((limit) => makeRoom(pools.statements, retention, limit)),
   }
   limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
   return {
@@ -51,22 +51,22 @@ export function postgresServer(
     retention,
     waitMs,
     viewBytes,
-    run: async (place, work) =>
-      withClient(pools.statements, undefined, work).catch((error: unknown) => {
-        throw warehouseProblem(error, { place })
+    run: async (qualifiedName, callback) =>
+      withClient(pools.statements, undefined, callback).catch((error: unknown) => {
+        throw warehouseProblem(error, { qualifiedName })
       }),
   }
 }
 
 /** Runs one call at a time, so that all callers occupy one connection. Pending calls with the same argument share their result. */
-function oneAtATime(work: (most: number) => Promise<number>): (most?: number) => Promise<number> {
+function oneAtATime(task: (limit: number) => Promise<number>): (limit?: number) => Promise<number> {
   const pending = new Map<number, Promise<number>>()
   let last: Promise<unknown> = Promise.resolve()
-  return (most = 0) => {
-    const shared = pending.get(most)
+  return (limit = 0) => {
+    const shared = pending.get(limit)
     if (shared) return shared
-    const result = last.then(() => work(most)).finally(() => pending.delete(most))
-    pending.set(most, result)
+    const result = last.then(() => task(limit)).finally(() => pending.delete(limit))
+    pending.set(limit, result)
     last = result.catch(() => {})
     return result
   }

@@ -24,8 +24,10 @@ export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewSt
   return {
     define: (view, options, signal) => defineView(pools, view, { ...options, ...limits }, signal),
     async drop(schema, name) {
-      const place = qualifyName(schema, name)
-      await run(place, (client) => dropView(client, schema, name)).catch(explainDependents(place, 'VIEWS_DEPEND'))
+      const qualifiedName = qualifyName(schema, name)
+      await run(qualifiedName, (client) => dropView(client, schema, name)).catch(
+        explainDependents(qualifiedName, 'VIEWS_DEPEND'),
+      )
     },
     refresh: (schema, name, signal) => refreshView(pools, { schema, name }, signal, limits),
     find: (schema, name) => run(qualifyName(schema, name), (client) => findView(client, schema, name)),
@@ -52,7 +54,7 @@ async function refreshView(
 ): Promise<{ rows: number; bytes: number }> {
   checkSchemaName(schema)
   checkTableName(name)
-  const place = qualifyName(schema, name)
+  const qualifiedName = qualifyName(schema, name)
   try {
     using borrowed = await borrowConnection(pools.transactions, signal)
     const { client } = borrowed
@@ -60,32 +62,32 @@ async function refreshView(
       `begin; set local statement_timeout = '${refreshTimeoutSeconds}s'; set local lock_timeout = '30s'`,
     )
     const view = await findRelation(client, { schema, name })
-    if (view?.kind !== 'm' || !view.owned) throw viewProblems.missing(place)
+    if (view?.kind !== 'm' || !view.owned) throw viewProblems.missing(qualifiedName)
     const { rowCount } = await client.query(canConcurrently, [view.oid])
     const concurrently = rowCount && view.populated ? 'concurrently ' : ''
     await runStoppable(
       pools.statements,
       client,
-      { seconds: refreshTimeoutSeconds, signal, what: `The query of ${place}` },
-      () => client.query(`refresh materialized view ${concurrently}${place}`),
+      { seconds: refreshTimeoutSeconds, signal, subject: `The query of ${qualifiedName}` },
+      () => client.query(`refresh materialized view ${concurrently}${qualifiedName}`),
     )
     await assertViewSize(client, { schema, name }, { oid: view.oid, mostBytes })
-    const { rows } = await client.query<{ rows: number }>(`select count(*)::float8 as rows from ${place}`)
+    const { rows } = await client.query<{ rows: number }>(`select count(*)::float8 as rows from ${qualifiedName}`)
     await client.query('commit')
-    await client.query(`analyze ${place}`).catch(() => {})
+    await client.query(`analyze ${qualifiedName}`).catch(() => {})
     const { rows: sizes } = await client.query('select pg_total_relation_size($1::oid)::float8 as bytes', [view.oid])
     return { rows: rows[0]!.rows, bytes: sizes[0].bytes }
   } catch (error) {
     signal.throwIfAborted()
-    throw refreshProblem(error, place)
+    throw refreshProblem(error, qualifiedName)
   }
 }
 
 /** Returns the problem of a refresh. Errors of the query, which a user wrote, keep the server's text. */
-function refreshProblem(error: unknown, place: string): unknown {
+function refreshProblem(error: unknown, qualifiedName: string): unknown {
   const { code = '', message } = error as { code?: string; message: string }
-  if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { place })
-  return viewProblems.refreshFailed(place, message, error)
+  if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { qualifiedName })
+  return viewProblems.refreshFailed(qualifiedName, message, error)
 }
 
 /** Drops a view in a separate transaction. */

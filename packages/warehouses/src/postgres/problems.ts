@@ -6,14 +6,14 @@ import { asSentence } from '@sluice/process'
 /** The table and its columns, as the message to the user names them. */
 export interface ProblemContext {
   /** The text by which a message names the place: `"schema"."table"`, or “the warehouse”. */
-  place: string
+  qualifiedName: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>
 }
 
 type ProblemTemplate = [
   code: string,
-  sentence: (scene: ProblemContext, error: DatabaseError) => string,
+  sentence: (problemContext: ProblemContext, error: DatabaseError) => string,
   retryable?: 'retryable',
 ]
 
@@ -33,8 +33,8 @@ const accessDenied: ProblemTemplate = [
 ]
 const serverBusy: ProblemTemplate = [
   'TABLE_BUSY',
-  ({ place }) =>
-    `A long query or maintenance locks ${place}, so it was not replaced and the old data stays. Try again later.`,
+  ({ qualifiedName }) =>
+    `A long query or maintenance locks ${qualifiedName}, so it was not replaced and the old data stays. Try again later.`,
   'retryable',
 ]
 
@@ -59,36 +59,40 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '53300': ['WAREHOUSE_BUSY', () => 'The warehouse server has no free connection. Try again in a moment.', 'retryable'],
   '28': accessDenied,
   '3D000': ['WAREHOUSE_MISSING', () => 'The client’s warehouse database does not exist. Provision it again.'],
-  '3F000': ['SCHEMA_MISSING', ({ place }) => `The schema of ${place} does not exist. Create it first.`],
-  '42P01': ['TABLE_MISSING', ({ place }) => `${place} does not exist. Load it first.`],
+  '3F000': ['SCHEMA_MISSING', ({ qualifiedName }) => `The schema of ${qualifiedName} does not exist. Create it first.`],
+  '42P01': ['TABLE_MISSING', ({ qualifiedName }) => `${qualifiedName} does not exist. Load it first.`],
   '42501': [
     'WAREHOUSE_FORBIDDEN',
-    ({ place }, error) => `The warehouse denies this operation on ${place}: ${asSentence(error.message)}`,
+    ({ qualifiedName }, error) =>
+      `The warehouse denies this operation on ${qualifiedName}: ${asSentence(error.message)}`,
   ],
   '55P03': serverBusy,
   '40P01': serverBusy,
   '55006': serverBusy,
   '57014': [
     'QUERY_TIMEOUT',
-    ({ place }) => `The query on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+    ({ qualifiedName }) =>
+      `The query on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
   ],
   '25P04': [
     'QUERY_TIMEOUT',
-    ({ place }) =>
-      `The transaction on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+    ({ qualifiedName }) =>
+      `The transaction on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
   ],
   '54011': [
     'TOO_MANY_COLUMNS',
-    ({ place }) =>
-      `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+    ({ qualifiedName }) =>
+      `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
   ],
   '23505': [
     'DUPLICATE_KEY',
-    ({ place }, error) => `Two rows of ${place} have the same primary key: ${error.detail ?? error.message}`,
+    ({ qualifiedName }, error) =>
+      `Two rows of ${qualifiedName} have the same primary key: ${error.detail ?? error.message}`,
   ],
   '23502': [
     'NULL_KEY',
-    ({ place }, error) => `A row of ${place} has no value in primary key column "${error.column ?? ''}".`,
+    ({ qualifiedName }, error) =>
+      `A row of ${qualifiedName} has no value in primary key column "${error.column ?? ''}".`,
   ],
   '22': ['BAD_VALUE', formatBadValue],
   '54': ['BAD_VALUE', formatBadValue],
@@ -106,13 +110,13 @@ const networkErrors = new Set([
 ])
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function warehouseProblem(error: unknown, scene: ProblemContext): unknown {
+export function warehouseProblem(error: unknown, problemContext: ProblemContext): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict
   const problem = { cause: error, retryable: retryable === 'retryable' }
-  return new WarehouseProblem(code, sentence(scene, error as DatabaseError), problem)
+  return new WarehouseProblem(code, sentence(problemContext, error as DatabaseError), problem)
 }
 
 function findTemplate(error: Error): ProblemTemplate | undefined {
@@ -141,33 +145,33 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
  * Returns a sentence about a value that its column cannot hold. The CONTEXT of the error, such as `COPY table, line 3,
  * column age`, names the column; its line number counts only the lines of one connection, so it is omitted.
  */
-function formatBadValue({ place, labels }: ProblemContext, error: DatabaseError): string {
+function formatBadValue({ qualifiedName, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
-  const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
-  return `The warehouse cannot store a value of ${place}${named}: ${asSentence(error.message)}`
+  const columnText = column ? `, column "${labels?.get(column) ?? column}"` : ''
+  return `The warehouse cannot store a value of ${qualifiedName}${columnText}: ${asSentence(error.message)}`
 }
 
 /** Reports views that another role owns; a publication cannot recreate those. */
-export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
-  const sentence = `A column of ${place} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
+export function viewsDepend({ qualifiedName }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
+  const sentence = `A column of ${qualifiedName} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
 }
 
-export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {
+export function tableNotOwned({ qualifiedName }: ProblemContext): WarehouseProblem {
   return new WarehouseProblem(
     'TABLE_NOT_OURS',
-    `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
+    `${qualifiedName} already exists and was not created by a load. Choose another table name, or rename that table.`,
   )
 }
 
 /** Names the objects that depend on one that was to be dropped; rethrows other errors. */
-export function explainDependents(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
+export function explainDependents(qualifiedName: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
   return (error: unknown): never => {
     const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
     if (cause?.code !== '2BP01') throw error
     throw new WarehouseProblem(
       code,
-      `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop these objects first.`,
+      `${qualifiedName} is still in use: ${asSentence(cause.detail ?? '')} Drop these objects first.`,
       {
         cause,
       },

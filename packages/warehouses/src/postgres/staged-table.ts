@@ -122,7 +122,7 @@ export async function stageTable(
   checkTableName(target.table)
   checkColumns(target, qualifyName(target.schema, target.table), checkColumnName)
   const { run, attempt, schema, table } = target
-  const scene = problemContextOf(target)
+  const problemContext = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
@@ -132,7 +132,7 @@ export async function stageTable(
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
-      if (existing && !existing.owned) throw tableNotOwned(scene)
+      if (existing && !existing.owned) throw tableNotOwned(problemContext)
       const last = feedOf(existing, await findLastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
@@ -146,7 +146,7 @@ export async function stageTable(
     if ((error as { code?: string }).code === '42P07')
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     if (signal.aborted) throw error
-    throw warehouseProblem(error, scene)
+    throw warehouseProblem(error, problemContext)
   }
 }
 
@@ -195,5 +195,5 @@ export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
 }
 
 function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {
-  return { place: qualifyName(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
+  return { qualifiedName: qualifyName(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
 }

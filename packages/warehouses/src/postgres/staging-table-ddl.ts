@@ -93,8 +93,8 @@ export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
     const table = qualifyName('sluice', name)
     await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
-    const { rows: found } = await client.query('select to_regclass($1) is not null as exists', [table])
-    if (found[0].exists) await client.query(`lock table only ${table} in access exclusive mode`)
+    const { rows: existence } = await client.query('select to_regclass($1) is not null as exists', [table])
+    if (existence[0].exists) await client.query(`lock table only ${table} in access exclusive mode`)
     const { rowCount } = await client.query(
       `select from pg_class where oid = to_regclass($1) and not relispartition
          and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,

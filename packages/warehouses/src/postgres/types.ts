@@ -49,8 +49,8 @@ export function describeType(type: SqlType): TypeDescription {
   }
   if (type.startsWith('character(')) return { dataType: length === 11 ? 'CHARACTER_11' : varcharName(length), length }
   if (type === 'json') return { dataType: 'JSONB' }
-  const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && sql !== 'text')
-  return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
+  const entry = Object.entries(typesByDataType).find(([, sql]) => sql === type && sql !== 'text')
+  return { dataType: (entry?.[0] as DataType | undefined) ?? 'TEXT' }
 }
 
 export const storedAs = (type: SqlType): StoredAs => ({ type, dataType: describeType(type).dataType })

@@ -65,7 +65,7 @@ async function seen(text: string, count: 0 | 1): Promise<void> {
   while (Math.min((await working(text)).length, 1) !== count) await sleep(20)
 }
 
-/** Catches the server's time-out, and keeps it from noticing that nobody listens. */
+/** Catches the server's time-out, and prevents the server from detecting the closed connection. */
 const stubborn = `create or replace function health.stubborn() returns int language plpgsql as $$ begin
   perform set_config('client_connection_check_interval', '0', false);
   loop begin perform pg_sleep(1000); exception when query_canceled then null; end; end loop; end $$`

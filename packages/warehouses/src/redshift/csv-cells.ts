@@ -16,31 +16,31 @@ const quoteByte = 0x22
 export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      return fixedWriter(2, (from, at) => String(from.getInt16(at)))
+      return fixedWriter(2, (from, position) => String(from.getInt16(position)))
     case 'INTEGER':
-      return fixedWriter(4, (from, at) => String(from.getInt32(at)))
+      return fixedWriter(4, (from, position) => String(from.getInt32(position)))
     case 'BIGINT':
-      return fixedWriter(8, (from, at) => String(from.getBigInt64(at)))
+      return fixedWriter(8, (from, position) => String(from.getBigInt64(position)))
     case 'FLOAT':
-      return fixedWriter(4, (from, at) => String(from.getFloat32(at)))
+      return fixedWriter(4, (from, position) => String(from.getFloat32(position)))
     case 'DOUBLE':
-      return fixedWriter(8, (from, at) => String(from.getFloat64(at)))
+      return fixedWriter(8, (from, position) => String(from.getFloat64(position)))
     case 'BOOLEAN':
-      return fixedWriter(1, (from, at) => (from.getUint8(at) === 0 ? 'f' : 't'))
+      return fixedWriter(1, (from, position) => (from.getUint8(position) === 0 ? 'f' : 't'))
     case 'DATE':
-      return fixedWriter(4, (from, at) => dayText(from.getInt32(at)))
+      return fixedWriter(4, (from, position) => dayText(from.getInt32(position)))
     case 'TIMESTAMP':
-      return fixedWriter(8, (from, at) => momentText(from.getBigInt64(at)))
+      return fixedWriter(8, (from, position) => momentText(from.getBigInt64(position)))
     case 'TIMESTAMPTZ':
-      return fixedWriter(8, (from, at) => `${momentText(from.getBigInt64(at))}+00`)
+      return fixedWriter(8, (from, position) => `${momentText(from.getBigInt64(position))}+00`)
     case 'DECIMAL':
       return decimalWriter(type)
     case 'JSONB': {
       // A byte with the version of binary jsonb, then its text.
       const write = textWriter(type)
-      return (from, at, length, out) => {
-        if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
-        write(from, at + 1, length - 1, out)
+      return (from, position, length, out) => {
+        if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
+        write(from, position + 1, length - 1, out)
       }
     }
     default:
@@ -49,12 +49,12 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
 }
 
 const writeLatin1 = (out: GrowingBuffer, written: string): void =>
-  void (out.at += out.bytes.write(written, out.at, 'latin1'))
+  void (out.position += out.bytes.write(written, out.position, 'latin1'))
 
-function fixedWriter(width: number, format: (from: DataView, at: number) => string): CellWriter {
-  return (from, at, length, out) => {
+function fixedWriter(width: number, format: (from: DataView, position: number) => string): CellWriter {
+  return (from, position, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
-    writeLatin1(out, format(from, at))
+    writeLatin1(out, format(from, position))
   }
 }
 
@@ -80,8 +80,8 @@ function momentText(ticks: bigint): string {
 function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = parseTypeModifiers(type)
   const shape = { precision, scale, server: 'Redshift' }
-  return (from, at, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, at, length, shape)
+  return (from, position, length, out) => {
+    const { negative, magnitude } = wholeNumber(from, position, length, shape)
     const unscaled = typeof magnitude === 'bigint' || Number.isSafeInteger(magnitude) ? magnitude : BigInt(magnitude)
     writeLatin1(out, (negative ? '-' : '') + decimalText(unscaled, scale))
   }
@@ -89,51 +89,51 @@ function decimalWriter(type: SqlType): CellWriter {
 
 /** Quotes the text and doubles inner quotes, so that no character has a special meaning. */
 function textWriter(type: SqlType): CellWriter {
-  const [most = longestText] = parseTypeModifiers(type)
-  return (from, at, length, out) => {
-    if (length > most)
+  const [maxLength = longestText] = parseTypeModifiers(type)
+  return (from, position, length, out) => {
+    if (length > maxLength)
       throw new MisfitCell(
-        `the text has ${length.toLocaleString('en')} bytes, and ${most.toLocaleString('en')} is the maximum of the column in Redshift. Shorten the text at the source, or exclude the column`,
+        `the text has ${length.toLocaleString('en')} bytes, and ${maxLength.toLocaleString('en')} is the maximum of the column in Redshift. Shorten the text at the source, or exclude the column`,
       )
     const { bytes } = out
-    let to = out.at
+    let to = out.position
     bytes[to++] = quoteByte
-    for (let index = at; index < at + length; index++) {
+    for (let index = position; index < position + length; index++) {
       const byte = from.getUint8(index)
       if (byte === quoteByte) bytes[to++] = quoteByte
       bytes[to++] = byte
     }
     bytes[to++] = quoteByte
-    out.at = to
+    out.position = to
   }
 }
 
 const [comma, newline] = [0x2c, 0x0a]
 
-/** Yields rows as CSV, one megabyte of whole lines at a time. `none` is the word for NULL; it is random, so no value can equal it. */
+/** Yields rows as CSV, one megabyte of whole lines at a time. `nullWord` is the word for NULL; it is random, so no value can equal it. */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
   content: RowContent,
-  none: string,
-  counted: StreamCounts,
+  nullWord: string,
+  counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, type, nullable, stored }, index) => {
     const cell = csvCell(stored.dataType, type)
     const end = index === columns.length - 1 ? newline : comma
     return {
       label,
-      none: nullable
+      writeNull: nullable
         ? (out: GrowingBuffer) => {
-            out.at += out.bytes.write(none, out.at, 'latin1')
-            out.bytes[out.at++] = end
+            out.position += out.bytes.write(nullWord, out.position, 'latin1')
+            out.bytes[out.position++] = end
           }
         : undefined,
-      value: (from: DataView, at: number, length: number, out: GrowingBuffer) => {
-        cell(from, at, length, out)
-        out.bytes[out.at++] = end
+      value: (from: DataView, position: number, length: number, out: GrowingBuffer) => {
+        cell(from, position, length, out)
+        out.bytes[out.position++] = end
       },
     }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
-  return convertCopyTuples(tuples, writers, { place: quotedPlace, counted })
+  return convertCopyTuples(tuples, writers, { qualifiedName: quotedPlace, counts })
 }

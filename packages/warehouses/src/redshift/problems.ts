@@ -4,7 +4,7 @@ import { isUnavailable } from '@sluice/database'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
-type ServerReply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']
+type ServerReply = [code: string, sentence: (qualifiedName: string, message: string) => string, retryable?: 'retryable']
 
 const serverUnavailable: ServerReply = [
   'WAREHOUSE_UNAVAILABLE',
@@ -13,7 +13,8 @@ const serverUnavailable: ServerReply = [
 ]
 const serverBusy: ServerReply = [
   'WAREHOUSE_BUSY',
-  (place) => `${place} is locked by another session, or the cluster is overloaded. Try again in a moment.`,
+  (qualifiedName) =>
+    `${qualifiedName} is locked by another session, or the cluster is overloaded. Try again in a moment.`,
   'retryable',
 ]
 const accessDenied: ServerReply = [
@@ -22,7 +23,7 @@ const accessDenied: ServerReply = [
 ]
 const badValue: ServerReply = [
   'BAD_VALUE',
-  (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
+  (qualifiedName, message) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 ]
 const diskFull: ServerReply = [
   'DISK_FULL',
@@ -38,9 +39,12 @@ const repliesBySqlstate: Record<string, ServerReply> = {
     'WAREHOUSE_MISSING',
     () => 'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.',
   ],
-  '3F000': ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
-  '42P01': ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
-  '42501': ['WAREHOUSE_FORBIDDEN', (place, message) => `The warehouse denies this operation on ${place}: ${message}`],
+  '3F000': ['SCHEMA_MISSING', (qualifiedName) => `The schema of ${qualifiedName} does not exist. Create it first.`],
+  '42P01': ['TABLE_MISSING', (qualifiedName) => `${qualifiedName} does not exist. Load it first.`],
+  '42501': [
+    'WAREHOUSE_FORBIDDEN',
+    (qualifiedName, message) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
+  ],
   '40': serverBusy,
   '53100': diskFull,
   '53': serverBusy,
@@ -48,14 +52,15 @@ const repliesBySqlstate: Record<string, ServerReply> = {
   '55006': serverBusy,
   '57014': [
     'QUERY_TIMEOUT',
-    (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+    (qualifiedName) =>
+      `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
   ],
   '22': badValue,
   '54': badValue,
   '23502': [
     'NULL_KEY',
-    (place) =>
-      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+    (qualifiedName) =>
+      `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
   ],
 }
 
@@ -67,8 +72,8 @@ const byWords: readonly (readonly [RegExp, ServerReply])[] = [
     /cancell?ed on user's request|due to statement timeout|query_timeout/,
     [
       'QUERY_TIMEOUT',
-      (place) =>
-        `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+      (qualifiedName) =>
+        `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
     ],
   ],
 ]
@@ -80,8 +85,11 @@ function replyTo(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
     const reply = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
-    const known = repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
-    return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
+    const serverReply =
+      repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
+    return (
+      reply ?? serverReply ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
+    )
   }
   if (isUnavailable(error) || lostConnection.test(error.message)) return serverUnavailable
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? serverUnavailable : undefined
@@ -92,7 +100,11 @@ export function explainRedshiftError(error: unknown): ServerProblem | undefined 
   const reply = replyTo(error)
   if (!reply) return undefined
   const [code, sentence, retryable] = reply
-  return { code, sentence: (place) => sentence(place, error.message), retryable: retryable === 'retryable' }
+  return {
+    code,
+    sentence: (qualifiedName) => sentence(qualifiedName, error.message),
+    retryable: retryable === 'retryable',
+  }
 }
 
 /** The error's position in the user's text; the text that opens the cursor precedes it. */
@@ -108,17 +120,22 @@ export function explainQuery(error: unknown): QueryProblem | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error
   const verdict = replyTo(error)?.[0]
-  const words = hint ? `${asSentence(message)} ${hint}` : message
-  if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', words }
+  const sentence = hint ? `${asSentence(message)} ${hint}` : message
+  if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', message: sentence }
   if (verdict === 'WAREHOUSE_BUSY')
-    return { code: 'TABLE_BUSY', words: 'A load is changing a table of this query. Try again in a moment.' }
-  if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', words }
+    return { code: 'TABLE_BUSY', message: 'A load is changing a table of this query. Try again in a moment.' }
+  if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', message: sentence }
   if (code === '08P01')
     return {
       code: 'QUERY_FAILED',
-      words: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
+      message: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     }
   if (!itsOwnFault.test(code)) return undefined
   const { line, column } = error as PlacedError
-  return { code: 'QUERY_FAILED', words, ...(line !== undefined && { line }), ...(column !== undefined && { column }) }
+  return {
+    code: 'QUERY_FAILED',
+    message: sentence,
+    ...(line !== undefined && { line }),
+    ...(column !== undefined && { column }),
+  }
 }

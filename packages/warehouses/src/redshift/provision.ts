@@ -34,12 +34,12 @@ export async function provisionRedshift(access: ClientAccess): Promise<void> {
 /** Runs a statement. An existing object stays unchanged, and a concurrent identical statement counts as success. */
 type RunStatement = (statement: string) => Promise<void>
 
-async function withConnection(access: ClientAccess, database: string, work: (run: RunStatement) => Promise<void>) {
+async function withConnection(access: ClientAccess, database: string, callback: (run: RunStatement) => Promise<void>) {
   const client = new Client(clientConfig(access, 'service', database))
   client.on('error', () => {})
   await client.connect()
   try {
-    await work(async (statement) => {
+    await callback(async (statement) => {
       await client.query(statement).catch((error: DatabaseError) => {
         if (!isThere.has(error.code ?? '') && !sameMoment.test(error.message)) throw error
       })

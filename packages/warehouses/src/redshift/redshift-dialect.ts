@@ -36,7 +36,7 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
 
 /** Returns the catalogue queries. A client's schemas are those that its users have the right to use. */
 function catalogueOf({ logins }: ClientAccess): DialectCatalog {
-  const own = sqlFragment(
+  const ownSchemas = sqlFragment(
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
        and has_schema_privilege(${stringLiteral(logins.load.user)}, n.nspname, 'usage')`,
   )
@@ -45,7 +45,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
   return {
     async schemas(session) {
       const rows = await session.rows<{ name: string }>(
-        sql`select n.nspname::varchar as name from pg_catalog.pg_namespace n where ${own}`,
+        sql`select n.nspname::varchar as name from pg_catalog.pg_namespace n where ${ownSchemas}`,
       )
       return rows.map(({ name }) => name)
     },
@@ -55,7 +55,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
       const rows = await session.rows<{ schema: string; name: string; id: string; kind: string }>(
         sql`select n.nspname::varchar as schema, c.relname::varchar as name, c.oid::bigint as id, c.relkind as kind
           from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and ${own}${among}`,
+          where c.relkind in ('r', 'v') and ${ownSchemas}${among}`,
       )
       return rows.map(({ kind, ...place }): CatalogRelation => ({ ...place, kind: kind === 'v' ? 'VIEW' : 'TABLE' }))
     },
@@ -75,7 +75,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
             format_type(a.atttypid, a.atttypmod)::varchar as type
           from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
           join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${own}${isAmong(schemas)} and ${hasPrefix}`,
+          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${ownSchemas}${isAmong(schemas)} and ${hasPrefix}`,
       )
     },
     async readers(session, { id }) {

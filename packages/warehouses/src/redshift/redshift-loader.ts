@@ -34,26 +34,26 @@ export async function copyRows(
   const bucket = bucketOf(access.staging)
   const { run, attempt, quotedPlace } = filling
   const prefix = `${clientPrefix(access)}${runPart(run)}/${attempt}-${randomBytes(12).toString('hex')}/`
-  const counted: StreamCounts = { rows: 0, bytes: 0 }
-  const none = `~${randomBytes(5).toString('hex')}`
+  const counts: StreamCounts = { rows: 0, bytes: 0 }
+  const nullWord = `~${randomBytes(5).toString('hex')}`
   try {
-    const keys = await uploadRows(bucket, prefix, csvRows(filling, content, none, counted), signal)
-    if (keys.length === 0) return counted
+    const keys = await uploadRows(bucket, prefix, csvRows(filling, content, nullWord, counts), signal)
+    if (keys.length === 0) return counts
     const manifest = `${prefix}manifest`
     const entries = keys.map((key) => ({ url: `s3://${access.staging.bucket}/${key}`, mandatory: true }))
     await bucket.put(manifest, Buffer.from(JSON.stringify({ entries })), signal)
     await using session = await openSession(connections, { role: 'service', signal })
-    await loadFromManifest(session, access, filling, { manifest, none, prefix })
+    await loadFromManifest(session, access, filling, { manifest, nullWord, prefix })
     const [row] = await session.rows<{ n: string }>(
       sql`select count(*)::varchar as n from ${sqlFragment(redshiftNames.place(filling.place))}`,
     )
-    if (Number(row!.n) !== counted.rows)
+    if (Number(row!.n) !== counts.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse stored ${row!.n} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
+        `The warehouse stored ${row!.n} rows of ${quotedPlace}, but ${counts.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
-    return counted
+    return counts
   } finally {
     await deleteObjects(bucket, prefix).catch(() => {})
   }
@@ -64,28 +64,28 @@ async function loadFromManifest(
   session: SqlSession,
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
-  { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
+  { manifest, nullWord, prefix }: { manifest: string; nullWord: string; prefix: string },
 ): Promise<void> {
   try {
-    await session.execute(plainSql(buildCopyStatement(access, { place, columns, manifest, none })))
+    await session.execute(plainSql(buildCopyStatement(access, { place, columns, manifest, nullWord })))
   } catch (error) {
     throw (error instanceof DatabaseError && (await loadError(session, quotedPlace, prefix, columns))) || error
   }
 }
 
-type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
+type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; nullWord: string }
 
 /** Returns the COPY statement. COPY then rounds decimals instead of truncating them, and fails at the first row that does not fit. */
 export function buildCopyStatement(
   { staging, role }: ClientAccess,
-  { place, columns, manifest, none }: CopyStatement,
+  { place, columns, manifest, nullWord }: CopyStatement,
 ): string {
   const list = columns.map(({ name }) => redshiftNames.quoted(name)).join(', ')
   const as = role === 'default' ? 'default' : stringLiteral(role)
   return [
     `copy ${redshiftNames.place(place)} (${list})`,
     `from ${stringLiteral(`s3://${staging.bucket}/${manifest}`)} iam_role ${as} region ${stringLiteral(staging.region)}`,
-    `manifest format as csv gzip null as ${stringLiteral(none)} roundec maxerror 0 statupdate on`,
+    `manifest format as csv gzip null as ${stringLiteral(nullWord)} roundec maxerror 0 statupdate on`,
   ].join('\n')
 }
 
@@ -110,13 +110,13 @@ async function loadError(
   columns: TableFill['columns'],
 ): Promise<WarehouseProblem | undefined> {
   for (const statement of loadErrors(prefix)) {
-    const [found] = await session.rows<LoadError>(statement).catch(() => [])
-    if (!found) continue
-    const name = found.column.trim()
+    const [loadErrorRow] = await session.rows<LoadError>(statement).catch(() => [])
+    if (!loadErrorRow) continue
+    const name = loadErrorRow.column.trim()
     const label = columns.find((column) => column.name === name)?.label ?? name
     return new WarehouseProblem(
       'BAD_VALUE',
-      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(found.reason.trim())}`,
+      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(loadErrorRow.reason.trim())}`,
     )
   }
   return undefined
@@ -155,14 +155,14 @@ async function uploadRows(
   const keys: string[] = []
   const iterator = rows[Symbol.asyncIterator]()
   try {
-    for (let done = false; !done; ) {
+    for (let isUploaded = false; !isUploaded; ) {
       const packing = gzipParts()
       let bytes = 0
       while (bytes < objectBytes) {
         const next = await iterator.next()
         signal.throwIfAborted()
         if (next.done) {
-          done = true
+          isUploaded = true
           break
         }
         bytes += next.value.length
@@ -182,8 +182,8 @@ async function uploadRows(
 
 function gzipParts() {
   const gzip = createGzip({ level: 1 })
-  const parts: Buffer[] = []
-  gzip.on('data', (part: Buffer) => parts.push(part))
+  const chunks: Buffer[] = []
+  gzip.on('data', (part: Buffer) => chunks.push(part))
   return {
     async write(bytes: Buffer): Promise<void> {
       if (!gzip.write(bytes)) await once(gzip, 'drain')
@@ -191,7 +191,7 @@ function gzipParts() {
     async end(): Promise<Buffer<ArrayBuffer>> {
       gzip.end()
       await once(gzip, 'end')
-      return Buffer.concat(parts)
+      return Buffer.concat(chunks)
     },
   }
 }

@@ -11,12 +11,12 @@ export const lockTable = 'publishing'
 export function changesOf({ logins }: ClientAccess): DialectStatements {
   const { quoted, place: at } = redshiftNames
   const load = quoted(logins.load.user)
-  const both = `${load}, ${quoted(logins.read.user)}`
+  const bothLogins = `${load}, ${quoted(logins.read.user)}`
   return {
     createSchema: (schema) => [
       plainSql(`create schema if not exists ${quoted(schema)}`),
-      plainSql(`grant usage on schema ${quoted(schema)} to ${both}`),
-      plainSql(`alter default privileges in schema ${quoted(schema)} grant select on tables to ${both}`),
+      plainSql(`grant usage on schema ${quoted(schema)} to ${bothLogins}`),
+      plainSql(`alter default privileges in schema ${quoted(schema)} grant select on tables to ${bothLogins}`),
     ],
     dropSchema: (schema) => [plainSql(`drop schema if exists ${quoted(schema)}`)],
     createTable: (place, columns) =>
@@ -33,17 +33,17 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
       plainSql(`set search_path to ${quoted(place.schema)}`),
       plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),
       plainSql(`alter table ${at(place)} owner to ${load}`),
-      ...grantTableRights(place, 'select', both),
+      ...grantTableRights(place, 'select', bothLogins),
     ],
     insert: (place, columns, query) => [
       plainSql(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
     ],
     grant: (place, to) =>
       to === 'FILL'
-        ? [...grantTableRights(place, 'select', both), ...grantTableRights(place, 'insert, update, delete', load)]
+        ? [...grantTableRights(place, 'select', bothLogins), ...grantTableRights(place, 'insert, update, delete', load)]
         : [
-            plainSql(`revoke insert, update, delete on ${at(place)} from ${both}`),
-            ...grantTableRights(place, 'select', both),
+            plainSql(`revoke insert, update, delete on ${at(place)} from ${bothLogins}`),
+            ...grantTableRights(place, 'select', bothLogins),
           ],
     lockLedger: () => [plainSql(`lock table ${redshiftNames.ledger(lockTable)}`)],
   }

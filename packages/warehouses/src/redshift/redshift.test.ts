@@ -107,14 +107,14 @@ describe('statements for Redshift', () => {
     const filling = fillingOf([{ dataType: 'TEXT' }])
     const columns = [{ ...filling.columns[0]!, name: `a") from 's3://evil` }]
     const place = { schema: `h"; drop`, name: `t'` }
-    expect(buildCopyStatement(access, { place, columns, manifest: 'some/prefix/abc/r/m', none: '~1' })).toBe(
+    expect(buildCopyStatement(access, { place, columns, manifest: 'some/prefix/abc/r/m', nullWord: '~1' })).toBe(
       `copy "h""; drop"."t'" ("a"") from 's3://evil")
 from 's3://bucket/some/prefix/abc/r/m' iam_role 'arn:aws:iam::123456789012:role/loader' region 'eu-west-1'
 manifest format as csv gzip null as '~1' roundec maxerror 0 statupdate on`,
     )
-    expect(buildCopyStatement({ ...access, role: 'default' }, { place, columns, manifest: 'm', none: '~' })).toContain(
-      'iam_role default region',
-    )
+    expect(
+      buildCopyStatement({ ...access, role: 'default' }, { place, columns, manifest: 'm', nullWord: '~' }),
+    ).toContain('iam_role default region')
   })
 
   it('quote string values, including backslashes', () => {

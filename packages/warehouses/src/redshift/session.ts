@@ -63,11 +63,11 @@ export class RedshiftSession implements SqlSession {
     return (await this.#ask(statement)) as Row[]
   }
 
-  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+  async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
     const { client } = this.#borrowed
     await client.query('begin')
     try {
-      const result = await work()
+      const result = await callback()
       await client.query('commit')
       return result
     } catch (error) {
@@ -171,18 +171,18 @@ async function* readCursorRows(
   await client.query(declare).catch((error: unknown) => {
     throw addErrorPosition(error, text)
   })
-  let each = 0
-  for (let wanted = Math.min(firstRows, batch.rows); ; ) {
-    const query = { text: `fetch forward ${wanted} from sluice_rows`, rowMode: 'array' as const, types: asText }
+  let bytesPerRow = 0
+  for (let rowsToFetch = Math.min(firstRows, batch.rows); ; ) {
+    const query = { text: `fetch forward ${rowsToFetch} from sluice_rows`, rowMode: 'array' as const, types: asText }
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
       throw addErrorPosition(error, text)
     })
     const columns = fields.map(toReadColumn)
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
     yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
-    if (rows.length < wanted) break
-    each = Math.max(1, bytes / rows.length)
-    wanted = Math.max(1, Math.min(batch.rows, wanted * 4, Math.ceil(batch.bytes() / each)))
+    if (rows.length < rowsToFetch) break
+    bytesPerRow = Math.max(1, bytes / rows.length)
+    rowsToFetch = Math.max(1, Math.min(batch.rows, rowsToFetch * 4, Math.ceil(batch.bytes() / bytesPerRow)))
   }
   await client.query('rollback')
 }
@@ -190,7 +190,7 @@ async function* readCursorRows(
 /** Reads no rows, so the server does not run the query. */
 async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
   const query = {
-    text: `${describePrefix}${text}\n) as asked limit 0`,
+    text: `${describePrefix}${text}\n) as user_query limit 0`,
     queryMode: 'extended',
     rowMode: 'array' as const,
   }
@@ -204,7 +204,7 @@ const explainPrefix = `explain ${describePrefix}`
 
 /** The text is in parentheses, so it cannot add ANALYZE, which would run the query. */
 async function planOf(client: Client | PoolClient, text: string): Promise<string> {
-  const query = { text: `${explainPrefix}${text}\n) as asked`, queryMode: 'extended', rowMode: 'array' as const }
+  const query = { text: `${explainPrefix}${text}\n) as user_query`, queryMode: 'extended', rowMode: 'array' as const }
   const { rows } = await client.query<[string]>(query).catch((error: unknown) => {
     throw addErrorPosition(error, text, explainPrefix)
   })

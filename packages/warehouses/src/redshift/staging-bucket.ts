@@ -24,16 +24,16 @@ export interface StagingBucket {
   list(prefix: string): Promise<string[]>
 }
 
-export function bucketOf(place: StagingLocation): StagingBucket {
-  const ask = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(place, operation, signal)
+export function bucketOf(location: StagingLocation): StagingBucket {
+  const request = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(location, operation, signal)
   return {
-    put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
-    remove: async (key) => void (await ask({ method: 'DELETE', key })),
+    put: async (key, body, signal) => void (await request({ method: 'PUT', key, body }, signal)),
+    remove: async (key) => void (await request({ method: 'DELETE', key })),
     async list(prefix) {
       const keys: string[] = []
       for (let next: string | undefined; ; ) {
         const query = { 'list-type': '2', prefix, ...(next !== undefined && { 'continuation-token': next }) }
-        const page = await ask({ method: 'GET', query })
+        const page = await request({ method: 'GET', query })
         // The service's keys contain only letters, digits and a few signs, so the XML escapes none of them.
         keys.push(...[...page.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key!))
         next = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
@@ -53,19 +53,19 @@ function addressOf({ bucket, region, endpoint }: StagingLocation, { key = '', qu
 }
 
 async function requestWithRetry(
-  place: StagingLocation,
+  location: StagingLocation,
   operation: BucketRequest,
   signal?: AbortSignal,
 ): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted()
-    const answer = await requestOnce(place, operation, signal).catch((error: unknown) => {
+    const response = await requestOnce(location, operation, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
       return error instanceof Error ? error : new Error(String(error))
     })
-    if (typeof answer === 'string') return answer
-    const passing = answer instanceof Error || answer.status >= 500 || answer.status === 429
-    if (!passing || tries >= retryPolicy.length) throw bucketProblem(place, answer)
+    if (typeof response === 'string') return response
+    const passing = response instanceof Error || response.status >= 500 || response.status === 429
+    if (!passing || tries >= retryPolicy.length) throw bucketProblem(location, response)
     await sleep(retryPolicy[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
   }
 }
@@ -76,12 +76,12 @@ interface BucketRefusal {
 }
 
 async function requestOnce(
-  place: StagingLocation,
+  location: StagingLocation,
   operation: BucketRequest,
   signal?: AbortSignal,
 ): Promise<string | BucketRefusal> {
   const { method, body } = operation
-  const url = addressOf(place, operation)
+  const url = addressOf(location, operation)
   const digest = createHash('sha256')
     .update(body ?? '')
     .digest('hex')
@@ -89,16 +89,16 @@ async function requestOnce(
     method,
     url: url.href,
     headers: { 'x-amz-content-sha256': digest },
-    accessKeyId: place.accessKey,
-    secretAccessKey: place.secretKey,
+    accessKeyId: location.accessKey,
+    secretAccessKey: location.secretKey,
     service: 's3',
-    region: place.region,
+    region: location.region,
   })
-  const late = AbortSignal.timeout(uploadTimeoutMs)
+  const timeoutSignal = AbortSignal.timeout(uploadTimeoutMs)
   const response = await fetch(url, {
     method,
     headers: (await signer.sign()).headers,
-    signal: signal ? AbortSignal.any([signal, late]) : late,
+    signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     ...(body && { body }),
   })
   const text = await response.text()
@@ -107,15 +107,15 @@ async function requestOnce(
 }
 
 /** Returns the problem of a failed bucket request. Its message contains neither the secret key nor a signature. */
-function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Error): WarehouseProblem {
-  if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
+function bucketProblem({ bucket }: StagingLocation, response: BucketRefusal | Error): WarehouseProblem {
+  if (response instanceof Error || response.status >= 500 || response.status === 429)
     return new WarehouseProblem(
       'WAREHOUSE_UNAVAILABLE',
       'The staging bucket for Redshift is unreachable. Try again in a moment.',
-      { retryable: true, cause: answer instanceof Error ? answer : undefined },
+      { retryable: true, cause: response instanceof Error ? response : undefined },
     )
   return new WarehouseProblem(
     'WAREHOUSE_ACCESS_DENIED',
-    `Sluice cannot access the staging bucket "${bucket}" for Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
+    `Sluice cannot access the staging bucket "${bucket}" for Redshift (${response.status}${response.code && ` ${response.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
   )
 }

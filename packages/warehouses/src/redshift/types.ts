@@ -55,8 +55,8 @@ export const redshiftTypes: DialectTypes = {
     const [precision, scale = 0] = parseTypeModifiers(type)
     if (type.startsWith('numeric')) return { dataType: 'DECIMAL', ...(precision !== undefined && { precision, scale }) }
     if (type === 'super') return { dataType: 'JSONB' }
-    const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && !isText(sql))
-    return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
+    const entry = Object.entries(typesByDataType).find(([, sql]) => sql === type && !isText(sql))
+    return { dataType: (entry?.[0] as DataType | undefined) ?? 'TEXT' }
   },
   widest: (one, other) => widenTypes(redshiftTypeFamilies, one, other),
 }

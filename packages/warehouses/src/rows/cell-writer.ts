@@ -1,7 +1,7 @@
 /** The memory that writers fill; the caller of a writer ensures the capacity. */
 export interface GrowingBuffer {
   bytes: Buffer
-  at: number
+  position: number
 }
 
 /** The reason why a column cannot hold a value, phrased to follow a colon. */
@@ -10,7 +10,7 @@ export class MisfitCell extends Error {
 }
 
 /** Moves one value: big-endian, as PostgreSQL sends it, to little-endian. */
-export type CellWriter = (from: DataView, at: number, length: number, out: GrowingBuffer) => void
+export type CellWriter = (from: DataView, position: number, length: number, out: GrowingBuffer) => void
 
 const negativeSign = 0x4000
 const positiveSign = 0
@@ -30,14 +30,14 @@ interface WholeNumber {
  */
 export function wholeNumber(
   from: DataView,
-  at: number,
+  position: number,
   length: number,
   { precision, scale, server }: { precision: number; scale: number; server: string },
 ): WholeNumber {
-  const count = length >= 8 ? from.getInt16(at) : -1
+  const count = length >= 8 ? from.getInt16(position) : -1
   if (count < 0 || length !== 8 + 2 * count) throw new MisfitCell('incorrect binary data format')
-  const weight = from.getInt16(at + 2)
-  const sign = from.getUint16(at + 4)
+  const weight = from.getInt16(position + 2)
+  const sign = from.getUint16(position + 4)
   if (sign !== positiveSign && sign !== negativeSign)
     throw new MisfitCell(
       `${server} cannot store NaN or infinity in a decimal column. Load the column as text, or correct the value at the source`,
@@ -46,8 +46,8 @@ export function wholeNumber(
   const power = (weight - count + 1) * 4 + scale
   const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
   const magnitude = exact
-    ? readNumberMagnitude(from, at + 8, count, power)
-    : readBigintMagnitude(from, at + 8, count, power)
+    ? readNumberMagnitude(from, position + 8, count, power)
+    : readBigintMagnitude(from, position + 8, count, power)
   if (BigInt(magnitude) >= limitOf(precision)) throw tooLarge(precision, scale)
   return { negative: sign === negativeSign, magnitude }
 }
@@ -60,18 +60,19 @@ function limitOf(precision: number): bigint {
   return limit
 }
 
-function readNumberMagnitude(from: DataView, at: number, count: number, power: number): number {
-  let whole = 0
-  for (let index = 0; index < count; index++) whole = whole * 10_000 + from.getUint16(at + 2 * index)
-  return whole * 10 ** power
+function readNumberMagnitude(from: DataView, position: number, count: number, power: number): number {
+  let magnitude = 0
+  for (let index = 0; index < count; index++) magnitude = magnitude * 10_000 + from.getUint16(position + 2 * index)
+  return magnitude * 10 ** power
 }
 
-function readBigintMagnitude(from: DataView, at: number, count: number, power: number): bigint {
-  let whole = 0n
-  for (let index = 0; index < count; index++) whole = whole * 10_000n + BigInt(from.getUint16(at + 2 * index))
-  if (power >= 0) return whole * 10n ** BigInt(power)
+function readBigintMagnitude(from: DataView, position: number, count: number, power: number): bigint {
+  let magnitude = 0n
+  for (let index = 0; index < count; index++)
+    magnitude = magnitude * 10_000n + BigInt(from.getUint16(position + 2 * index))
+  if (power >= 0) return magnitude * 10n ** BigInt(power)
   const divisor = 10n ** BigInt(-power)
-  return (whole + divisor / 2n) / divisor
+  return (magnitude + divisor / 2n) / divisor
 }
 
 const tooLarge = (precision: number, scale: number) =>

@@ -6,7 +6,7 @@ export interface ColumnWriter {
   label: string
   value: CellWriter
   /** Writes NULL, with at most 16 bytes. Undefined for a key column, which cannot be NULL. */
-  none: ((out: GrowingBuffer) => void) | undefined
+  writeNull: ((out: GrowingBuffer) => void) | undefined
 }
 
 /** Counts the rows and bytes of a stream. */
@@ -21,73 +21,79 @@ const valueOverheadBytes = 64
 
 /**
  * Converts tuples in PostgreSQL's binary COPY format to the row format of another server. It copies and reverses bytes without
- * an object for each row, and yields chunks of complete rows. `place` is the table's name in messages. The byte `between`
+ * an object for each row, and yields chunks of complete rows. `qualifiedName` is the table's name in messages. The byte `between`
  * separates the rows of a chunk. Throws `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot store.
  */
 export async function* convertCopyTuples(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly ColumnWriter[],
-  { place, counted, between }: { place: string; counted: StreamCounts; between?: number },
+  { qualifiedName, counts, between }: { qualifiedName: string; counts: StreamCounts; between?: number },
 ): AsyncGenerator<Buffer> {
-  const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
+  const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), position: 0 }
   for await (const { bytes, release } of chunks) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    let at = 0
-    while (at < bytes.length) {
-      if (view.getInt16(at) !== columns.length) throw malformedTupleProblem(place)
-      at += 2
-      if (between !== undefined && out.at > 0) out.bytes[out.at++] = between
+    let position = 0
+    while (position < bytes.length) {
+      if (view.getInt16(position) !== columns.length) throw malformedTupleProblem(qualifiedName)
+      position += 2
+      if (between !== undefined && out.position > 0) out.bytes[out.position++] = between
       for (let index = 0; index < columns.length; index++) {
         const column = columns[index]!
-        if (at + 4 > bytes.length) throw malformedTupleProblem(place)
-        const length = view.getInt32(at)
-        at += 4
+        if (position + 4 > bytes.length) throw malformedTupleProblem(qualifiedName)
+        const length = view.getInt32(position)
+        position += 4
         ensureRoom(out, valueOverheadBytes)
         if (length < 0) {
-          if (!column.none) throw nullKey(place, column)
-          column.none(out)
+          if (!column.writeNull) throw nullKey(qualifiedName, column)
+          column.writeNull(out)
           continue
         }
-        if (at + length > bytes.length) throw malformedTupleProblem(place)
+        if (position + length > bytes.length) throw malformedTupleProblem(qualifiedName)
         ensureRoom(out, 2 * length + valueOverheadBytes)
         try {
-          column.value(view, at, length, out)
+          column.value(view, position, length, out)
         } catch (error) {
           if (!(error instanceof MisfitCell)) throw error
-          throw createBadValueProblem(place, column, error.message)
+          throw createBadValueProblem(qualifiedName, column, error.message)
         }
-        at += length
+        position += length
       }
       ensureRoom(out, 1)
-      counted.rows += 1
-      if (out.at >= chunkBytes - 4096) yield takeChunk(out)
+      counts.rows += 1
+      if (out.position >= chunkBytes - 4096) yield takeChunk(out)
     }
-    counted.bytes += bytes.length
+    counts.bytes += bytes.length
     release?.()
   }
-  if (out.at > 0) yield takeChunk(out)
+  if (out.position > 0) yield takeChunk(out)
 }
 
 function ensureRoom(out: GrowingBuffer, length: number): void {
-  if (out.at + length <= out.bytes.length) return
-  const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.at + length))
-  out.bytes.copy(bytes, 0, 0, out.at)
+  if (out.position + length <= out.bytes.length) return
+  const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.position + length))
+  out.bytes.copy(bytes, 0, 0, out.position)
   out.bytes = bytes
 }
 
 /** Returns the filled part of the buffer and gives the buffer new memory, because the socket needs the chunk until it is sent. */
 function takeChunk(out: GrowingBuffer): Buffer {
-  const bytes = out.bytes.subarray(0, out.at)
+  const bytes = out.bytes.subarray(0, out.position)
   out.bytes = Buffer.allocUnsafe(chunkBytes)
-  out.at = 0
+  out.position = 0
   return bytes
 }
 
-const malformedTupleProblem = (place: string) =>
-  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}: incorrect binary data format.`)
+const malformedTupleProblem = (qualifiedName: string) =>
+  new WarehouseProblem(
+    'BAD_VALUE',
+    `The warehouse cannot store a value of ${qualifiedName}: incorrect binary data format.`,
+  )
 
-const createBadValueProblem = (place: string, { label }: ColumnWriter, why: string) =>
-  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}, column "${label}": ${why}.`)
+const createBadValueProblem = (qualifiedName: string, { label }: ColumnWriter, reason: string) =>
+  new WarehouseProblem(
+    'BAD_VALUE',
+    `The warehouse cannot store a value of ${qualifiedName}, column "${label}": ${reason}.`,
+  )
 
-const nullKey = (place: string, { label }: ColumnWriter) =>
-  new WarehouseProblem('NULL_KEY', `A row of ${place} has no value in primary key column "${label}".`)
+const nullKey = (qualifiedName: string, { label }: ColumnWriter) =>
+  new WarehouseProblem('NULL_KEY', `A row of ${qualifiedName} has no value in primary key column "${label}".`)

@@ -16,14 +16,14 @@ export interface LoadedFeed {
 
 /** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, held, sourceRows } = feed
+  const { target, held: heldColumns, sourceRows } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
-  const facts = new Map(held?.map((column) => [column.column, column]))
+  const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
-    const known = facts.get(column.name)
-    if (!known) return column
+    const columnFacts = factsByColumn.get(column.name)
+    if (!columnFacts) return column
     const { evidence: _, ...rest } = column
-    return { ...rest, ...(known.evidence && { evidence: known.evidence }), ...dayFirst(known) }
+    return { ...rest, ...(columnFacts.evidence && { evidence: columnFacts.evidence }), ...dayFirst(columnFacts) }
   })
   const plan = planShape(
     rules,
@@ -36,7 +36,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
       ...(sourceRows !== undefined && { rows: sourceRows }),
     },
     { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
-    { final: held !== undefined },
+    { final: heldColumns !== undefined },
   )
   if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
   if (unread === undefined) return plan
@@ -53,11 +53,11 @@ export function memoryOf(
   reading: unknown,
 ): FeedMemory {
   const definition = shape?.definition ?? last?.definition
-  const kept = reading ?? (shape?.rebuild ? undefined : last?.reading)
+  const lastReading = reading ?? (shape?.rebuild ? undefined : last?.reading)
   return {
     columns: withCreated(columns, last),
     ...(definition !== undefined && { definition }),
-    ...(kept !== undefined && { reading: kept }),
+    ...(lastReading !== undefined && { reading: lastReading }),
   }
 }
 
@@ -66,8 +66,8 @@ function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | un
   const before = new Map(last?.columns.map((column) => [column.name, column]))
   const now = new Date().toISOString()
   return columns.map((column) => {
-    const known = before.get(column.name)
-    const created = known ? known.created : now
+    const remembered = before.get(column.name)
+    const created = remembered ? remembered.created : now
     return { ...column, ...(created !== undefined && { created }) }
   })
 }

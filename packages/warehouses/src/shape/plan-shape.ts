@@ -41,11 +41,11 @@ export interface ShapePlan {
   /** One entry for each column of the feed, in the order of the feed. */
   columns: PlannedColumn[]
   /** Columns of earlier feeds that this feed does not have. The table keeps them, with NULL in new rows. */
-  kept: RememberedColumn[]
+  keptColumns: RememberedColumn[]
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]
   /** The reason why columns and types come from this load alone, if they do. */
-  fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
+  rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
   memory: RememberedColumn[]
@@ -75,30 +75,34 @@ export function planShape(
   policy: ShapePolicy,
   { final = false } = {},
 ): ShapePlan | ShapeRefusal {
-  const fresh = feed.merging ? undefined : whyFresh(last, feed, policy)
+  const rebuildReason = feed.merging ? undefined : whyFresh(last, feed, policy)
   const before = last?.columns ?? []
-  const known = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
-  const planned = feed.columns.map((column) => planColumn(rules, known.get(column.name), column, feed, fresh))
-  if (last && fresh !== 'REBUILD') {
+  const rememberedByName = new Map((rebuildReason === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
+  const planned = feed.columns.map((column) =>
+    planColumn(rules, rememberedByName.get(column.name), column, feed, rebuildReason),
+  )
+  if (last && rebuildReason !== 'REBUILD') {
     const refusal =
       refusedChange(before, planned, feed, policy) ??
-      (fresh ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
-      (final ? ambiguousDates(known, feed) : undefined)
+      (rebuildReason ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
+      (final ? ambiguousDates(rememberedByName, feed) : undefined)
     if (refusal) return refusal
   }
-  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !fresh && before.length > 0
+  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && before.length > 0
   const columns = planned.map((column): PlannedColumn => {
-    const isNew = !known.has(column.name) && !column.primaryKey
+    const isNew = !rememberedByName.has(column.name) && !column.primaryKey
     return ignores && isNew ? { ...column, ignored: true } : column
   })
-  const there = new Set(planned.map(({ name }) => name))
-  const kept = fresh ? [] : before.filter(({ name }) => !there.has(name))
-  const vanishing = feed.merging ? [] : kept.filter(({ vanished }) => !vanished)
+  const plannedNames = new Set(planned.map(({ name }) => name))
+  const keptColumns = rebuildReason ? [] : before.filter(({ name }) => !plannedNames.has(name))
+  const vanishing = feed.merging ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
-    kept,
-    decided: planned.filter(({ name, undecided }) => known.get(name)?.undecided && !undecided).map(({ name }) => name),
-    ...(fresh && { fresh }),
+    keptColumns,
+    decided: planned
+      .filter(({ name, undecided }) => rememberedByName.get(name)?.undecided && !undecided)
+      .map(({ name }) => name),
+    ...(rebuildReason && { rebuildReason }),
     changes: [
       ...vanishing.map(
         ({ name }): TableChange => ({
@@ -107,24 +111,24 @@ export function planShape(
           ...(!feed.sparse && { warning: true }),
         }),
       ),
-      ...emptiedColumns(known, feed, fresh),
+      ...emptiedColumns(rememberedByName, feed, rebuildReason),
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
-      ...kept.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
+      ...keptColumns.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
     ],
   }
 }
 
 /** Returns a change for each column that had values in the last load and has none in this load, if this load replaces all rows. */
 function emptiedColumns(
-  known: ReadonlyMap<string, RememberedColumn>,
+  rememberedByName: ReadonlyMap<string, RememberedColumn>,
   { columns, rows = 0, merging = false }: NewFeed,
-  fresh: ShapePlan['fresh'],
+  rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
-  if (rows === 0 || merging || fresh === 'DEFINITION') return []
+  if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
   return columns.flatMap(({ name, evidence }): TableChange[] => {
-    const before = known.get(name)
+    const before = rememberedByName.get(name)
     return evidence === 'NOTHING' && before && hadValues(before) ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }] : []
   })
 }
@@ -159,7 +163,7 @@ function toRememberedColumn({
   }
 }
 
-function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['fresh'] {
+function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['rebuildReason'] {
   if (policy.rebuild) return 'REBUILD'
   if (!last) return undefined
   if (policy.schemaChanges === 'REPLACE') return 'POLICY'
@@ -173,36 +177,36 @@ function planColumn(
   before: RememberedColumn | undefined,
   column: FedColumn,
   feed: NewFeed,
-  fresh: ShapePlan['fresh'],
+  rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
   const { merging = false } = feed
   const { name, label, evidence, primaryKey = false } = column
   const dayFirst = column.dayFirst ?? before?.dayFirst
-  const same = {
+  const common = {
     name,
     label,
     primaryKey,
     ...(isEmpty(before, column, feed) && { empty: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
-  const own = rules.storedAs(column)
+  const storedAs = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
     // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
     // of day and month is still undecided.
     const { type, dataType } = before && storesText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
-    return { ...same, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
+    return { ...common, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
   }
   if (evidence === 'NOTHING') {
-    if (!before) return { ...same, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
+    if (!before) return { ...common, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
     const { type, dataType, undecided } = before
-    return { ...same, type, dataType, ...(undecided && { undecided }) }
+    return { ...common, type, dataType, ...(undecided && { undecided }) }
   }
-  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...own }
+  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...common, ...storedAs }
   // A merge keeps rows whose texts could have day and month swapped, so the column stays text.
   if (before.undecided === 'AMBIGUOUS' && merging)
-    return { ...same, ...rules.widest(before, own), undecided: before.undecided }
-  if (before.undecided || fresh) return { ...same, ...own }
-  return { ...same, ...rules.widest(before, own) }
+    return { ...common, ...rules.widest(before, storedAs), undecided: before.undecided }
+  if (before.undecided || rebuildReason) return { ...common, ...storedAs }
+  return { ...common, ...rules.widest(before, storedAs) }
 }
 
 /**
@@ -214,24 +218,24 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
   const { columns, rows, sparse, merging } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
-  const known = new Set(before.map(({ name }) => name))
+  const rememberedNames = new Set(before.map(({ name }) => name))
   // A database reports the column types even of an empty table, so these columns are real and the check does not apply.
-  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !known.has(name))
+  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
   const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
-  const why =
+  const reason =
     added.length * 2 >= columns.length
       ? `${added.length} of its ${columns.length} columns are new`
       : value
         ? `the name of its new column "${value.label}" looks like a value`
         : undefined
   const correction = 'Check the line ends of the file.'
-  return why === undefined
+  return reason === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        reason: `the source has no rows and ${why}`,
+        reason: `the source has no rows and ${reason}`,
         correction,
-        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(fedBefore, columns)}`,
+        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -248,8 +252,10 @@ function refusedChange(
   if (fedBefore.size === 0) return undefined
   const now = new Set(planned.map(({ name }) => name))
   const retyped = planned.flatMap(({ name, type }) => {
-    const one = fedBefore.get(name)
-    return one && !one.undecided && one.type !== type ? [`"${name}" needs ${type} instead of ${one.type}`] : []
+    const remembered = fedBefore.get(name)
+    return remembered && !remembered.undecided && remembered.type !== type
+      ? [`"${name}" needs ${type} instead of ${remembered.type}`]
+      : []
   })
   const changes = [
     ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),
@@ -284,7 +290,7 @@ function refuseDifferentFeed(
   if (fedBefore.length === 0 || merging) return undefined
   const now = new Set(planned.map(({ name }) => name))
   const common = fedBefore.filter(({ name }) => now.has(name)).length
-  const why =
+  const reason =
     common === 0
       ? 'has no column of the last load'
       : sparse
@@ -294,24 +300,27 @@ function refuseDifferentFeed(
           : common * 2 < fedBefore.length
             ? `has only ${common} of the ${fedBefore.length} columns of the last load`
             : undefined
-  return why === undefined
+  return reason === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        reason: `the source ${why}`,
-        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${describeColumnLists(fedBefore, columns)}`,
+        reason: `the source ${reason}`,
+        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
 
 /** Refuses ambiguous dates in a column that is not text in the table and so cannot store them. A text column keeps ambiguous dates as written. */
-function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
+function ambiguousDates(
+  rememberedByName: ReadonlyMap<string, RememberedColumn>,
+  { columns }: NewFeed,
+): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
-    const before = known.get(name)
+    const before = rememberedByName.get(name)
     return evidence === 'AMBIGUOUS' && before !== undefined && !storesText(before)
   })
   if (!column) return undefined
-  const problem = `"${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const problem = `"${column.label}" is ${rememberedByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
   const correction = 'Write its dates as YYYY-MM-DD.'
   return {
     code: 'DATES_AMBIGUOUS',

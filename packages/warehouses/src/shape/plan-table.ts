@@ -27,39 +27,40 @@ export interface TablePlan<Column extends TableColumn> {
  */
 export function planTable<Column extends TableColumn>(
   rules: TypeRules,
-  live: readonly Column[] | undefined,
+  currentColumns: readonly Column[] | undefined,
   staged: readonly Column[],
   plan: ShapePlan,
   { merging = false } = {},
 ): TablePlan<Column> {
   const staging = new Map(staged.map((column) => [column.name, column]))
   const memory = plan.memory.filter(({ name, vanished }) => !vanished || !staging.has(name))
-  if (!live) {
+  if (!currentColumns) {
     const changes = plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ')
     return { columns: [...staged], missing: [], dropped: [], retyped: [], restaged: [], changes, memory }
   }
-  const keeps = new Set(plan.kept.map(({ name }) => name))
-  const missing = live.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
-  const dropped = live.filter((column) => !staging.has(column.name) && !missing.includes(column))
-  const there = new Map(live.map((column) => [column.name, column]))
-  const added = staged.filter(({ name }) => !there.has(name))
+  const keeps = new Set(plan.keptColumns.map(({ name }) => name))
+  const missing = currentColumns.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
+  const dropped = currentColumns.filter((column) => !staging.has(column.name) && !missing.includes(column))
+  const liveColumns = new Map(currentColumns.map((column) => [column.name, column]))
+  const added = staged.filter(({ name }) => !liveColumns.has(name))
   // If no load has decided the column's type, it has no values that must fit.
   const merged = (before: Column, column: Column): Column =>
     merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
-  const staying = live.flatMap((column) => {
+  const staying = currentColumns.flatMap((column) => {
     const incoming = staging.get(column.name)
     if (incoming) return [merged(column, incoming)]
     return missing.includes(column) ? [column] : []
   })
-  const retyped = staying.filter(({ name, type }) => there.get(name)!.type !== type)
+  const retyped = staying.filter(({ name, type }) => liveColumns.get(name)!.type !== type)
   const types = retyped.map((column): TableChange => {
-    const before = there.get(column.name)!
+    const before = liveColumns.get(column.name)!
     const isWider = rules.widest(before, column).type === column.type && !plan.decided.includes(column.name)
     return { kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED', column: column.name, from: before.type, to: column.type }
   })
   const droppedColumns = dropped.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
   const replaced =
-    plan.fresh === 'DEFINITION' && (droppedColumns.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
+    plan.rebuildReason === 'DEFINITION' &&
+    (droppedColumns.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
   return {
     columns: [...staying, ...added],
     missing,

@@ -34,7 +34,7 @@ export interface FeedMemory {
 /** Derives the memory from a table that has none, as of an older version: it compares fed columns and keeps all others. */
 export function memoryOfTable(
   columns: readonly (StoredAs & { name: string; label: string })[],
-  fed: readonly string[],
+  labelledColumns: readonly string[],
 ): FeedMemory {
   return {
     columns: columns.map(({ name, label, type, dataType }) => ({
@@ -42,7 +42,7 @@ export function memoryOfTable(
       label,
       type,
       dataType,
-      ...(!fed.includes(name) && { vanished: true }),
+      ...(!labelledColumns.includes(name) && { vanished: true }),
     })),
   }
 }

@@ -15,38 +15,41 @@ export function checkIdentifier(kind: string, name: string): void {
   if (/\p{Cc}/u.test(name)) throw refusedName(kind, name, 'has control characters')
 }
 
-export function refusedName(kind: string, name: string, why: string): WarehouseProblem {
+export function refusedName(kind: string, name: string, reason: string): WarehouseProblem {
   const quotedName = JSON.stringify(name.toWellFormed().slice(0, 80))
-  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${why}. Choose another name.`)
+  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${reason}. Choose another name.`)
 }
 
 /** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */
 export function checkColumns(
   { columns }: Pick<LoadTarget, 'columns'>,
-  place: string,
+  qualifiedName: string,
   check: (name: string) => void,
 ): void {
   if (columns.length === 0)
-    throw new WarehouseProblem('NO_COLUMNS', `${place} would have no columns. Check that the source has a header row.`)
-  const seen = new Set<string>()
+    throw new WarehouseProblem(
+      'NO_COLUMNS',
+      `${qualifiedName} would have no columns. Check that the source has a header row.`,
+    )
+  const usedNames = new Set<string>()
   for (const { name } of columns) {
     check(name)
-    if (seen.has(name))
+    if (usedNames.has(name))
       throw new WarehouseProblem(
         'INVALID_NAME',
         `The column name ${JSON.stringify(name)} is used twice. Rename one of the columns.`,
       )
-    seen.add(name)
+    usedNames.add(name)
   }
 }
 
 /** Makes the column names of a result unique: a repeated name gets a number as suffix. */
 export function uniqueNames(names: readonly string[]): string[] {
-  const taken = new Set(names)
+  const usedNames = new Set(names)
   const seen = new Set<string>()
   return names.map((label) => {
     let name = label
-    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1) name = `${label}_${number}`
+    for (let number = 2; seen.has(name) || (number > 2 && usedNames.has(name)); number += 1) name = `${label}_${number}`
     seen.add(name)
     return name
   })

@@ -50,10 +50,10 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   const language = around.language ?? defaultLanguage
   const tokens = language.tokensOf(sql)
   const defined = commonTables(tokens)
-  const found: ResolvedQuery = { text: '', reads: [], bare: [] }
+  const resolved: ResolvedQuery = { text: '', reads: [], bare: [] }
   let copied = 0
-  const replace = ({ start }: SqlToken, { end }: SqlToken, by: string) => {
-    found.text += sql.slice(copied, start) + by
+  const replace = ({ start }: SqlToken, { end }: SqlToken, replacement: string) => {
+    resolved.text += sql.slice(copied, start) + replacement
     copied = end
   }
   const lists = [false]
@@ -62,9 +62,9 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   for (let index = 0; index < tokens.length; index++) {
     const token = tokens[index]!
     if (token.kind === 'parameter') {
-      const instead = around.parameter?.(Number(token.text.slice(1)))
-      if (instead === undefined) continue
-      replace(token, token, instead)
+      const parameterText = around.parameter?.(Number(token.text.slice(1)))
+      if (parameterText === undefined) continue
+      replace(token, token, parameterText)
       expecting = false
       continue
     }
@@ -84,26 +84,26 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
     if (tableListTerminators.has(word)) lists[lists.length - 1] = false
     if (!expecting) continue
     expecting = false
-    const named = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
-    if (named) {
+    const nameToken = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
+    if (nameToken) {
       index += 2
-      const [schema, name] = [token.text, named.text]
+      const [schema, name] = [token.text, nameToken.text]
       if (!around.relations.some((one) => one.schema === schema) && !around.schemas.includes(schema)) continue
-      found.reads.push({ schema, name })
-      replace(token, named, around.address({ schema, name }))
+      resolved.reads.push({ schema, name })
+      replace(token, nameToken, around.address({ schema, name }))
     } else if ((tokens[index + 1]?.text !== '(' || opened === 'into') && !defined.has(token.text)) {
-      found.bare.push(token.text)
+      resolved.bare.push(token.text)
       const schema = around.schemas.find((one) =>
         around.relations.some((place) => place.schema === one && place.name === token.text),
       )
       if (schema === undefined) continue
-      found.reads.push({ schema, name: token.text })
+      resolved.reads.push({ schema, name: token.text })
       if (around.whole || schema !== around.schemas[0])
         replace(token, token, around.address({ schema, name: token.text }))
     }
   }
-  found.text += sql.slice(copied)
-  return found
+  resolved.text += sql.slice(copied)
+  return resolved
 }
 
 /** Returns each place once, sorted by schema and name. */
@@ -129,16 +129,16 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
  */
 export function findAmbiguousTable(
   names: Iterable<string>,
-  there: readonly TablePlace[],
+  relations: readonly TablePlace[],
   schemas: readonly string[],
   preferred: number,
 ): AmbiguousTable | undefined {
   const hasOf = (name: string, among: readonly string[]) =>
-    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
+    relations.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
   for (const name of new Set(names)) {
-    const others = hasOf(name, schemas.slice(preferred))
-    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
-      return { name, schemas: others.toSorted() }
+    const otherSchemas = hasOf(name, schemas.slice(preferred))
+    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && otherSchemas.length > 1)
+      return { name, schemas: otherSchemas.toSorted() }
   }
   return undefined
 }

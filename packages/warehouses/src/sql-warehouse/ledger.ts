@@ -63,15 +63,15 @@ export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Pr
 /** Creates a table of the ledger unless it exists. */
 async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
-  const there = () => countEntries(dialect, session, table)
+  const countRows = () => countEntries(dialect, session, table)
   try {
-    await there()
+    await countRows()
   } catch (error) {
     if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
     const columns = `${ledgerKeyColumns[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
-    const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
+    const createStatement = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
     // A concurrent process may create it first.
-    await session.execute(plainSql(made)).catch(there)
+    await session.execute(plainSql(createStatement)).catch(countRows)
   }
 }
 
@@ -104,11 +104,11 @@ export async function readEntries(
       ? sql`select ${key} as entry_key, part, entry from ${place}`
       : sql`select ${key} as entry_key, part, entry from ${place} where ${key} = ${entryKey}`,
   )
-  const parts = Map.groupBy(rows, (row) => row.entry_key)
+  const rowsByKey = Map.groupBy(rows, (row) => row.entry_key)
   return new Map(
-    [...parts].map(([found, some]) => {
-      const inOrder = some.toSorted((one, other) => one.part - other.part)
-      return [found, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
+    [...rowsByKey].map(([entryName, entryRows]) => {
+      const inOrder = entryRows.toSorted((one, other) => one.part - other.part)
+      return [entryName, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
     }),
   )
 }
@@ -123,8 +123,8 @@ export async function writeEntry(
   const [key, place] = [sqlFragment(ledgerKeyColumns[table]), sqlFragment(names.ledger(table))]
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
-    const some = text.slice(part * partLength, (part + 1) * partLength)
-    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${entryKey}, ${part}, ${some})`)
+    const partText = text.slice(part * partLength, (part + 1) * partLength)
+    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${entryKey}, ${part}, ${partText})`)
   }
 }
 
@@ -200,17 +200,17 @@ export async function enterRun(
   run: string,
   entry: Pick<RunEntry, 'attempt' | 'tables'>,
 ): Promise<void> {
-  const whole: RunEntry = { ...entry, at: new Date().toISOString() }
-  await writeEntry(dialect, session, 'runs', run, whole)
+  const timedEntry: RunEntry = { ...entry, at: new Date().toISOString() }
+  await writeEntry(dialect, session, 'runs', run, timedEntry)
 }
 
 /** Deletes publications that are older than `days` days and have no rows in any table. Returns their number. */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
-  const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
+  const retainedRuns = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000
   let dropped = 0
   for (const [run, entry] of await readEntries(dialect, session, 'runs')) {
-    if (held.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
+    if (retainedRuns.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
     await deleteEntry(dialect, session, 'runs', run)
     dropped += 1
   }

@@ -12,12 +12,16 @@ import type { SqlDialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function toWarehouseProblem({ explain }: Pick<SqlDialect, 'explain'>, error: unknown, place: string): unknown {
+export function toWarehouseProblem(
+  { explain }: Pick<SqlDialect, 'explain'>,
+  error: unknown,
+  qualifiedName: string,
+): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = explain(error)
   if (!verdict) return error
   const { code, sentence, retryable = false } = verdict
-  return new WarehouseProblem(code, sentence(place), { cause: error, retryable })
+  return new WarehouseProblem(code, sentence(qualifiedName), { cause: error, retryable })
 }
 
 /** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
@@ -31,19 +35,19 @@ export function queryProblemOf(
   const verdict = dialect.explainQuery(error, seconds)
   if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
-  const words = redactValues(verdict.words, query.values ?? [])
+  const message = redactValues(verdict.message, query.values ?? [])
   // A new error is the cause, because the driver's error contains the statement and its values.
-  const cause = new Error(words)
+  const cause = new Error(message)
   if (verdict.code === 'SQL_NOT_ALLOWED')
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
-  if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
+  if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, message, { cause })
   const { line, column } = verdict
   const position = line === undefined ? undefined : { line, ...(column !== undefined && { column }) }
   const isMissingTable =
     dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
-  const sentence = isMissingTable ? `${asSentence(words)} ${missingTableAdvice}` : words
+  const sentence = isMissingTable ? `${asSentence(message)} ${missingTableAdvice}` : message
   return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(position, query)}: ${sentence}`, {
     cause,
   })
@@ -54,8 +58,8 @@ export function tooSlow(seconds: number): WarehouseProblem {
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
-export function concurrentlyChanged(place: string): WarehouseProblem {
-  const sentence = `Another run changed ${place} during the publication of this run. The run is retried automatically.`
+export function concurrentlyChanged(qualifiedName: string): WarehouseProblem {
+  const sentence = `Another run changed ${qualifiedName} during the publication of this run. The run is retried automatically.`
   return busyProblem(sentence)
 }
 
@@ -72,10 +76,10 @@ export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
 export function viewsDepend(
   dialect: SqlDialect,
   error: unknown,
-  place: string,
+  qualifiedName: string,
   sentence: (reason: string) => string,
 ): unknown {
-  const problem = toWarehouseProblem(dialect, error, place)
+  const problem = toWarehouseProblem(dialect, error, qualifiedName)
   if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
   return new WarehouseProblem('VIEWS_DEPEND', sentence(problem.message), { cause: error })
 }

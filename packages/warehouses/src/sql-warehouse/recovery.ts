@@ -23,55 +23,55 @@ const lockWaitSeconds = 30
 const readerWaitSeconds = 5
 
 /**
- * Runs `work` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication, this function takes the
+ * Runs `callback` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication, this function takes the
  * publish lock and first applies the pending decisions of other processes. With `TRANSACTION` publication, the transaction of
- * `work` takes the lock with `lockLedger`.
+ * `callback` takes the lock with `lockLedger`.
  */
 export async function withPublishLock<Result>(
   dialect: SqlDialect,
-  work: (sessions: PublishSessions) => Promise<Result>,
+  callback: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   if (dialect.publication === 'TRANSACTION')
-    return withSession(dialect, { role: 'service' }, (session) => work({ ledger: session, tables: session }))
+    return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
     for (;;) {
-      const done = await withLedgerLock(dialect, sessions, async () =>
-        (await applyDecisions(dialect, sessions)) ? undefined : { result: await work(sessions) },
+      const outcome = await withLedgerLock(dialect, sessions, async () =>
+        (await applyDecisions(dialect, sessions)) ? undefined : { result: await callback(sessions) },
       )
-      if (done) return done.result
+      if (outcome) return outcome.result
     }
   })
 }
 
-/** Runs `work` under the publish lock when no publication is pending, in both publication modes. */
+/** Runs `callback` under the publish lock when no publication is pending, in both publication modes. */
 export const afterPendingPublications = <Result>(
   dialect: SqlDialect,
-  work: (sessions: PublishSessions) => Promise<Result>,
+  callback: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> =>
   dialect.publication === 'NON_TRANSACTIONAL'
-    ? withPublishLock(dialect, work)
+    ? withPublishLock(dialect, callback)
     : withPublishSessions(dialect, lockWaitSeconds, (sessions) =>
-        withLedgerLock(dialect, sessions, () => work(sessions)),
+        withLedgerLock(dialect, sessions, () => callback(sessions)),
       )
 
 async function withPublishSessions<Result>(
   dialect: SqlDialect,
   seconds: number,
-  work: (sessions: PublishSessions) => Promise<Result>,
+  callback: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   await using ledger = await dialect.open({ role: 'service', seconds })
   await using tables = await dialect.open({ role: 'service', seconds })
-  return await work({ ledger, tables })
+  return await callback({ ledger, tables })
 }
 
 async function withLedgerLock<Result>(
   dialect: SqlDialect,
   { ledger }: PublishSessions,
-  work: () => Promise<Result>,
+  callback: () => Promise<Result>,
 ): Promise<Result> {
   return ledger.transaction(async () => {
     await timeoutAsBusy(dialect, 'The warehouse', () => lockLedger(dialect, ledger))
-    return work()
+    return callback()
   })
 }
 
@@ -93,12 +93,12 @@ export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockW
   )
 }
 
-/** Runs `work` in one transaction if the server supports transactional DDL. */
+/** Runs `callback` in one transaction if the server supports transactional DDL. */
 export const inTransactionIfSupported = (
   dialect: SqlDialect,
   session: SqlSession,
-  work: () => Promise<void>,
-): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(work) : work())
+  callback: () => Promise<void>,
+): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(callback) : callback())
 
 /** Applies pending decisions, so that the caller sees complete publications. Does nothing if readers or another publisher block them. */
 export async function recoverPending(dialect: SqlDialect, session: SqlSession): Promise<void> {
@@ -108,14 +108,17 @@ export async function recoverPending(dialect: SqlDialect, session: SqlSession): 
   })
 }
 
-/** Runs `work`, and once more if a table is missing, because a decision that is being applied renames tables. */
-export async function retryOnMissingTable<Result>(dialect: SqlDialect, work: () => Promise<Result>): Promise<Result> {
+/** Runs `callback`, and once more if a table is missing, because a decision that is being applied renames tables. */
+export async function retryOnMissingTable<Result>(
+  dialect: SqlDialect,
+  callback: () => Promise<Result>,
+): Promise<Result> {
   try {
-    return await work()
+    return await callback()
   } catch (error) {
     if (dialect.publication !== 'NON_TRANSACTIONAL' || dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
     await withSession(dialect, { role: 'service' }, (session) => recoverPending(dialect, session))
-    return work()
+    return callback()
   }
 }
 
@@ -248,9 +251,9 @@ async function applyStep(
 }
 
 /** Reports a statement time-out as a table in use, because some servers have no separate lock time-out. */
-async function timeoutAsBusy(dialect: SqlDialect, what: string, work: () => Promise<void>): Promise<void> {
+async function timeoutAsBusy(dialect: SqlDialect, what: string, callback: () => Promise<void>): Promise<void> {
   try {
-    await work()
+    await callback()
   } catch (error) {
     throw dialect.explain(error)?.code === 'QUERY_TIMEOUT' ? tableInUse(what, error) : error
   }

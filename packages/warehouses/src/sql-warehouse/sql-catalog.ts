@@ -44,11 +44,11 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
       checkName(dialect, 'schema', schema)
       await withService(`"${schema}"`, async (session) => {
         if (!(await listSchemas(dialect, session)).includes(schema)) return
-        const left = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
-        if (left.length > 0)
+        const relationNames = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
+        if (relationNames.length > 0)
           throw new WarehouseProblem(
             'SCHEMA_NOT_EMPTY',
-            `"${schema}" is still in use: ${left.slice(0, 5).join(', ')}. Drop these tables first.`,
+            `"${schema}" is still in use: ${relationNames.slice(0, 5).join(', ')}. Drop these tables first.`,
           )
         for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
       })
@@ -87,15 +87,16 @@ async function findTables(
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
   const marks = await readMarks(dialect, session)
-  const there = new Map<string, CatalogRelation>()
+  const byPlace = new Map<string, CatalogRelation>()
   for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
-    there.set(placeKey(relation), relation)
-  const found: WarehouseTable[] = []
+    byPlace.set(placeKey(relation), relation)
+  const foundTables: WarehouseTable[] = []
   for (const place of places) {
-    const relation = there.get(placeKey(place))
-    if (relation) found.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
+    const relation = byPlace.get(placeKey(place))
+    if (relation)
+      foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
   }
-  return found
+  return foundTables
 }
 
 async function findColumnNames(
@@ -103,10 +104,10 @@ async function findColumnNames(
   session: SqlSession,
   { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
 ): Promise<ColumnNameMatch[]> {
-  const wanted = new Set(places.map(placeKey))
+  const requestedTables = new Set(places.map(placeKey))
   const schemas = [...new Set(places.map(({ schema }) => schema))]
   const matches = (await dialect.catalogue.columnNames(session, schemas, prefix))
-    .filter(({ schema, table }) => wanted.has(placeKey({ schema, name: table })))
+    .filter(({ schema, table }) => requestedTables.has(placeKey({ schema, name: table })))
     .map(({ type, ...match }) => ({ ...match, dataType: dialect.types.describe(type).dataType, tables: 1 }))
   return combineMatches(matches, limit)
 }

@@ -30,8 +30,8 @@ export interface SqlSession extends AsyncDisposable {
   execute(statement: SqlStatement): Promise<void>
   /** Runs an internal query with a small result. Values are numbers where numbers are exact, otherwise text. */
   rows<Row>(statement: SqlStatement): Promise<Row[]>
-  /** Changes of rows by `work` are atomic; `Dialect.publication` defines whether changes of tables and views are. */
-  transaction<Result>(work: () => Promise<Result>): Promise<Result>
+  /** Changes of rows by `callback` are atomic; `Dialect.publication` defines whether changes of tables and views are. */
+  transaction<Result>(callback: () => Promise<Result>): Promise<Result>
   /**
    * Reads the result of one query in batches, never all of it at once. `text` may be a user's query or contain parts of one, so
    * the server must reject a text that is more than one query, and a query that writes. `values` replace `$1` ….
@@ -171,14 +171,14 @@ export interface TablePage {
 /** The problem to which an error of the server or its driver is translated. The `problems.ts` files of the warehouses list the codes. */
 export interface ServerProblem {
   code: string
-  sentence: (place: string) => string
+  sentence: (qualifiedName: string) => string
   retryable?: boolean
 }
 
 export interface QueryProblem {
   code: 'QUERY_FAILED' | 'QUERY_TIMEOUT' | 'SQL_NOT_ALLOWED' | 'RESULT_TOO_LARGE' | 'TABLE_BUSY'
   /** The server's own message, without the service's SQL around the user's text. */
-  words: string
+  message: string
   /** The line in the user's text, from 1. */
   line?: number
   column?: number

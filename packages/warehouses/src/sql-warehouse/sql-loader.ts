@@ -36,8 +36,8 @@ export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): 
 })
 
 function sqlTables(tables: readonly StagedTable[]): SqlStagedTable[] {
-  const own = tables.filter((table) => table instanceof SqlStagedTable)
-  if (own.length < tables.length)
+  const stagedTables = tables.filter((table) => table instanceof SqlStagedTable)
+  if (stagedTables.length < tables.length)
     throw new Error('A table that was staged in another warehouse cannot be published in this one.')
-  return own
+  return stagedTables
 }

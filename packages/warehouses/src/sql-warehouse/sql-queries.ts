@@ -49,14 +49,14 @@ const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
   /** The key under which the warehouse's queries share query slots. */
-  const share = randomUUID()
+  const slotKey = randomUUID()
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', share, signal)
+      using _slot = await acquireQuery('pushes', slotKey, signal)
       // Prepares the warehouse on its first use, and translates errors of that. The generator translates its own errors.
       await run('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
@@ -68,7 +68,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
     },
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', share, signal)
+      using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }
@@ -88,7 +88,7 @@ export async function prepareQuery(
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
   const { language, names } = dialect
-  const found = resolveNames(trimStatementEnd(text), {
+  const resolved = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
     whole: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
@@ -99,27 +99,29 @@ export async function prepareQuery(
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
     }),
   })
-  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return found
-  return { ...found, text: trimStatementEnd(text) }
+  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return resolved
+  return { ...resolved, text: trimStatementEnd(text) }
 }
 
 /** Returns the rows of a query within its limits of rows, bytes and seconds. */
-async function runUserQuery(dialect: SqlDialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
-  const { limits, values = [], schemas = [] } = given
-  const { seconds, offset, ...most } = resolveQueryLimits(limits)
-  const late = AbortSignal.timeout(seconds * 1_000)
-  const either = signal ? AbortSignal.any([signal, late]) : late
+  const { limits, values = [], schemas = [] } = userQuery
+  const { seconds, offset, ...queryLimits } = resolveQueryLimits(limits)
+  const timeoutSignal = AbortSignal.timeout(seconds * 1_000)
+  const either = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal
   try {
     const opening = { role: 'read', schemas, signal: either, seconds } as const
     return await retryOnMissingTable(dialect, async () => {
-      const { text } = await prepareQuery(dialect, given)
-      return withSession(dialect, opening, (session) => readRows(session, { text, values, offset, most }))
+      const { text } = await prepareQuery(dialect, userQuery)
+      return withSession(dialect, opening, (session) =>
+        readRows(session, { text, values, offset, limits: queryLimits }),
+      )
     })
   } catch (error) {
     signal?.throwIfAborted()
-    if (late.aborted) throw tooSlow(seconds)
-    throw queryProblemOf(dialect, error, given, seconds)
+    if (timeoutSignal.aborted) throw tooSlow(seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
 
@@ -127,30 +129,30 @@ interface QueryWindow {
   text: string
   values: readonly (string | null)[]
   offset: number
-  most: { rows: number; bytes: number }
+  limits: { rows: number; bytes: number }
 }
 
 /** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function readRows(
   session: SqlSession,
-  { text, values, offset, most }: QueryWindow,
+  { text, values, offset, limits }: QueryWindow,
 ): Promise<QueryRows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
   const rows: RowCell[][] = []
   let [skipped, bytes] = [0, 0]
-  const batch = { rows: Math.min(batchRows, most.rows + 1), bytes: () => Math.max(1, most.bytes - bytes) }
+  const batch = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
   for await (const read of session.read(text, values, batch)) {
     columns = resultColumns(read.columns)
-    const each = read.bytes / Math.max(1, read.rows.length)
+    const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
       if (skipped < offset) {
         skipped += 1
         continue
       }
-      if (rows.length === most.rows) return { columns, rows, truncated: false, more: true }
-      bytes += read.rows.length === 1 ? each : approximateBytes(row)
-      if (bytes > most.bytes) {
-        if (rows.length === 0) throw rowTooLarge(most.bytes)
+      if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
+      bytes += read.rows.length === 1 ? bytesPerRow : approximateBytes(row)
+      if (bytes > limits.bytes) {
+        if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
       }
       rows.push(row)
@@ -204,13 +206,13 @@ async function readTable(
       order: shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
     },
   )
-  const most = { rows: limit, bytes: defaultQueryBytes }
-  const found = await retryOnMissingTable(dialect, () =>
+  const limits = { rows: limit, bytes: defaultQueryBytes }
+  const tablePage = await retryOnMissingTable(dialect, () =>
     withSession(dialect, { role: 'read', seconds, signal }, (session) =>
-      readRows(session, { text, values: [], offset: 0, most }),
+      readRows(session, { text, values: [], offset: 0, limits }),
     ),
   )
-  return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
+  return { columns, rows: tablePage.rows.map((row) => asJson(row, columns)), truncated: tablePage.truncated }
 }
 
 /** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */
@@ -229,7 +231,7 @@ async function exportRows(
     return queryProblemOf(dialect, error, query, seconds)
   }
   try {
-    const opened = await retryOnMissingTable(dialect, async () => {
+    const openedExport = await retryOnMissingTable(dialect, async () => {
       const { text, columns } =
         'table' in source
           ? await readTableSource(dialect, source.table)
@@ -242,26 +244,26 @@ async function exportRows(
       const first = await batches.next()
       return { columns, batches, first, session: opening.move() }
     })
-    resources.use(opened.session)
-    const { batches, first } = opened
-    const columns = opened.columns ?? resultColumns(first.done ? [] : first.value.columns)
+    resources.use(openedExport.session)
+    const { batches, first } = openedExport
+    const columns = openedExport.columns ?? resultColumns(first.done ? [] : first.value.columns)
     async function* rows() {
       try {
-        let left = limit
-        for (let batch = first; !batch.done && left > 0; batch = await batches.next()) {
-          const taken = batch.value.rows.slice(0, left)
-          left -= taken.length
-          yield taken.map((row) => asJson(row, columns))
+        let rowsLeft = limit
+        for (let batch = first; !batch.done && rowsLeft > 0; batch = await batches.next()) {
+          const includedRows = batch.value.rows.slice(0, rowsLeft)
+          rowsLeft -= includedRows.length
+          yield includedRows.map((row) => asJson(row, columns))
         }
       } catch (error) {
         throw explain(error)
       }
     }
-    const held = resources.move()
+    const openResources = resources.move()
     return {
       columns,
       ...writeRowText(rows(), columns, format),
-      [Symbol.asyncDispose]: () => held.disposeAsync(),
+      [Symbol.asyncDispose]: () => openResources.disposeAsync(),
     }
   } catch (error) {
     throw explain(error)
@@ -292,22 +294,24 @@ const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] 
 
 async function ambiguousTable(
   dialect: SqlDialect,
-  given: UserQuery,
+  userQuery: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
-  const schemas = given.schemas ?? []
-  const { bare } = await prepareQuery(dialect, given)
-  const there = await withSession(dialect, { role: 'service' }, (session) => listRelations(dialect, session, schemas))
-  return findAmbiguousTable(bare, there, schemas, preferred)
+  const schemas = userQuery.schemas ?? []
+  const { bare } = await prepareQuery(dialect, userQuery)
+  const relations = await withSession(dialect, { role: 'service' }, (session) =>
+    listRelations(dialect, session, schemas),
+  )
+  return findAmbiguousTable(bare, relations, schemas, preferred)
 }
 
 /** See `QueryRunner.explain`. */
-async function readQueryPlan(dialect: SqlDialect, given: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
+async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   const seconds = defaultQuerySeconds
   try {
     return await retryOnMissingTable(dialect, async () => {
-      const { text, reads } = await prepareQuery(dialect, given)
-      const opening = { role: 'read', schemas: given.schemas ?? [], signal, seconds } as const
+      const { text, reads } = await prepareQuery(dialect, userQuery)
+      const opening = { role: 'read', schemas: userQuery.schemas ?? [], signal, seconds } as const
       const plan = await withSession(dialect, opening, (session) => {
         if (!session.plan)
           throw new WarehouseProblem(
@@ -321,7 +325,7 @@ async function readQueryPlan(dialect: SqlDialect, given: UserQuery, signal: Abor
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
 
@@ -333,12 +337,12 @@ const pageReaderSeconds = 14_400
 /** See `QueryRunner.queryPages`. A hidden table stores the result, so all pages agree and readers do not block loads. */
 async function* queryPages(
   dialect: SqlDialect,
-  given: UserQuery,
+  userQuery: UserQuery,
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { schemas = [] } = given
-  const { seconds, ...limits } = resolvePageLimits(pageRows, given.limits)
+  const { schemas = [] } = userQuery
+  const { seconds, ...limits } = resolvePageLimits(pageRows, userQuery.limits)
   const service = { role: 'service' } as const
   let place: TablePlace | undefined
   let id: string | undefined
@@ -349,36 +353,37 @@ async function* queryPages(
         'QUERY_FAILED',
         'The warehouse has no schema to query yet. Create a schema and load a table first.',
       )
-    const kept = { schema, name: hiddenName('pages', randomUUID()) }
+    const resultTable = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
-      const { text: whole } = await prepareQuery(dialect, given, { literals: true })
-      return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
+      const { text: preparedText } = await prepareQuery(dialect, userQuery, { literals: true })
+      return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
     const names = columns.map((_column, index) => `c${index + 1}`)
     const numbered = dialect.numbered?.(text, columns)
-    const made = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+    const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
     if (numbered !== undefined)
-      made.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
-    place = kept
+      resultColumns.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+    place = resultTable
     id = await withSession(dialect, service, (session) =>
-      createFillableTable(dialect, session, kept, made, {
+      createFillableTable(dialect, session, resultTable, resultColumns, {
         kind: 'PASSING',
         until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
     )
-    const into = made.map(({ name }) => name)
+    const into = resultColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
-        for (const statement of dialect.changes.insert(kept, into, numbered ?? text)) await session.execute(statement)
+        for (const statement of dialect.changes.insert(resultTable, into, numbered ?? text))
+          await session.execute(statement)
       }),
     )
     const { quoted, place: at } = dialect.names
     const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
-    const all = `select ${names.map(quoted).join(', ')} from ${at(kept)}${inOrder}`
-    yield* pagesOf(dialect, { text: all, columns, limits }, signal)
+    const selectAll = `select ${names.map(quoted).join(', ')} from ${at(resultTable)}${inOrder}`
+    yield* pagesOf(dialect, { text: selectAll, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   } finally {
     if (place) await dropPagesTable(dialect, place, id).catch(() => {})
   }
@@ -417,31 +422,31 @@ async function* pagesOf(
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
   const resultColumnList = resultColumns(columns)
-  let left = rows
+  let rowsLeft = rows
   let skip = offset
   let page: RowCell[][] = []
   const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
-  let held = 0
+  let bufferedBytes = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
-    const each = read.bytes / Math.max(1, read.rows.length)
+    const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
       if (skip > 0) {
         skip -= 1
         continue
       }
-      if (left <= 0) break
+      if (rowsLeft <= 0) break
       if (page.length === size) {
         yield whole(true)
         page = []
-        held = 0
+        bufferedBytes = 0
       }
       page.push(row)
-      held += each
-      left -= 1
+      bufferedBytes += bytesPerRow
+      rowsLeft -= 1
     }
-    if (held > bytes && page.length < size) throw pageTooLarge(size, bytes)
-    if (left <= 0) break
+    if (bufferedBytes > bytes && page.length < size) throw pageTooLarge(size, bytes)
+    if (rowsLeft <= 0) break
   }
   if (page.length > 0) yield whole(false)
 }

@@ -11,10 +11,10 @@ import { checkName, quotePlace, withSession } from './table-shape.ts'
  */
 export interface SqlSessions {
   readonly dialect: SqlDialect
-  /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */
-  run<T>(place: string, work: () => Promise<T>): Promise<T>
+  /** Runs work in the warehouse. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Runs work in a session of role `service`, after applying pending publications of dead workers. */
-  withService<T>(place: string, work: (session: SqlSession) => Promise<T>): Promise<T>
+  withService<T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T>
   /** Like `withService`, for one table or view. */
   atPlace<T>(schema: string, table: string, work: (session: SqlSession, place: TablePlace) => Promise<T>): Promise<T>
   /** Throws if the warehouse does not allow the names. */
@@ -31,20 +31,20 @@ export function sqlSessions(dialect: SqlDialect): SqlSessions {
       throw error
     }))
 
-  async function run<T>(place: string, work: () => Promise<T>): Promise<T> {
+  async function run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
     try {
       await ensureProvisioned()
-      return await work()
+      return await callback()
     } catch (error) {
-      throw toWarehouseProblem(dialect, error, place)
+      throw toWarehouseProblem(dialect, error, qualifiedName)
     }
   }
 
-  const withService = <T>(place: string, work: (session: SqlSession) => Promise<T>): Promise<T> =>
-    run(place, () =>
+  const withService = <T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T> =>
+    run(qualifiedName, () =>
       withSession(dialect, { role: 'service' }, async (session) => {
         await recoverPending(dialect, session)
-        return work(session)
+        return callback(session)
       }),
     )
 

@@ -39,9 +39,9 @@ async function sweepStaging(
     const marks = await readMarks(dialect, ledger)
     const runs = await alive()
     const undecidedNow = new Map<string, number>()
-    const isLeftover = (what: string) => {
-      const since = undecided.get(what) ?? Date.now()
-      undecidedNow.set(what, since)
+    const isLeftover = (kind: string) => {
+      const since = undecided.get(kind) ?? Date.now()
+      undecidedNow.set(kind, since)
       return Date.now() - since >= unmarkedGraceMs
     }
     const isExpired = ({ id, name }: CatalogRelation) => {
@@ -55,7 +55,7 @@ async function sweepStaging(
     const remaining = await dialect.catalogue.relations(session)
     await dropEmptySchemas(dialect, session, remaining, isLeftover)
     undecided.clear()
-    for (const [what, since] of undecidedNow) undecided.set(what, since)
+    for (const [kind, since] of undecidedNow) undecided.set(kind, since)
     return dropStaleMarks(dialect, ledger, remaining, marks)
   })
   await dialect.sweep?.(alive)
@@ -66,8 +66,8 @@ async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[
   if (relations.length === 0) return
   const { dropView, dropTable } = dialect.changes
   await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
-    for (const one of relations)
-      await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
+    for (const relation of relations)
+      await session.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation)).catch(() => {})
   })
 }
 
@@ -75,7 +75,7 @@ async function dropEmptySchemas(
   dialect: SqlDialect,
   session: SqlSession,
   relations: readonly CatalogRelation[],
-  isLeftover: (what: string) => boolean,
+  isLeftover: (kind: string) => boolean,
 ): Promise<void> {
   const used = new Set(relations.map(({ schema }) => schema))
   for (const schema of await dialect.catalogue.schemas(session)) {

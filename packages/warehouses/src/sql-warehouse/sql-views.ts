@@ -80,27 +80,30 @@ async function defineView(
   checkName(dialect, 'schema', view.schema)
   checkName(dialect, 'table', view.name)
   const { seconds } = limits
-  const given: UserQuery = { text: view.query, schemas: [view.schema] }
+  const userQuery: UserQuery = { text: view.query, schemas: [view.schema] }
   const place = { schema: view.schema, name: view.name }
   try {
-    const [kept, there] = await withSession(dialect, { role: 'service', signal }, async (session) => {
+    const [managedViews, existing] = await withSession(dialect, { role: 'service', signal }, async (session) => {
       await recoverPending(dialect, session)
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
-    const own = kept.filter(({ mark }) => mark.view.id === view.id)
-    const free = !there || there.mark?.view?.id === view.id || (own.length === 0 && view.takesOver && there.mark?.view)
+    const ownViews = managedViews.filter(({ mark }) => mark.view.id === view.id)
+    const free =
+      !existing ||
+      existing.mark?.view?.id === view.id ||
+      (ownViews.length === 0 && view.takesOver && existing.mark?.view)
     if (!free)
       throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
-    const { text, reads } = await prepareQuery(dialect, given)
-    assertNoCycle(kept, place, reads)
+    const { text, reads } = await prepareQuery(dialect, userQuery)
+    assertNoCycle(managedViews, place, reads)
     const mark = markOf(view, text, reads, limits)
     await assertViewCompiles(dialect, place, text, limits, signal)
-    const made = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
+    const newView = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
     signal.throwIfAborted()
     const instead = await withSession(dialect, { role: 'service' }, (session) =>
-      findViewsAt(dialect, session, [...own, place]),
+      findViewsAt(dialect, session, [...ownViews, place]),
     )
-    await replaceView(dialect, { place, instead, made })
+    await replaceView(dialect, { place, instead, newView })
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -108,7 +111,7 @@ async function defineView(
         'QUERY_TIMEOUT',
         `${quotePlace(place)} took longer than ${seconds} seconds to build, so it was stopped and the view is unchanged. Select fewer rows or simplify the query.`,
       )
-    throw queryProblemOf(dialect, error, given, seconds)
+    throw queryProblemOf(dialect, error, userQuery, seconds)
   }
 }
 
@@ -135,22 +138,22 @@ async function findViewsAt(
   session: SqlSession,
   places: readonly TablePlace[],
 ): Promise<TableShape[]> {
-  const found = new Map<string, TableShape>()
+  const viewShapes = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
-    if (shape?.mark?.view) found.set(shape.id, shape)
+    if (shape?.mark?.view) viewShapes.set(shape.id, shape)
   }
-  return [...found.values()]
+  return [...viewShapes.values()]
 }
 
-/** Throws VIEW_READS_ITSELF if the view would read itself. `kept` are all managed views; `reads` is what its new query reads. */
-function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
-  const seen = new Set<ManagedView>()
+/** Throws VIEW_READS_ITSELF if the view would read itself. `managedViews` are all managed views; `reads` is what its new query reads. */
+function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
+  const visited = new Set<ManagedView>()
   const reaches = (place: TablePlace): boolean => {
     if (isAt(place, view)) return true
-    const next = kept.find((one) => isAt(one, place))
-    if (!next || seen.has(next)) return false
-    seen.add(next)
+    const next = managedViews.find((one) => isAt(one, place))
+    if (!next || visited.has(next)) return false
+    visited.add(next)
     return listReads(next).some(reaches)
   }
   if (reads.some(reaches))
@@ -193,7 +196,7 @@ async function refreshView(
         'VIEW_MISSING',
         `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
       )
-    const made = await createFilledTable(
+    const newView = await createFilledTable(
       dialect,
       place,
       { ...mark, populated: true },
@@ -201,10 +204,10 @@ async function refreshView(
       signal,
     )
     signal.throwIfAborted()
-    await replaceView(dialect, { place, instead: [before], made })
+    await replaceView(dialect, { place, instead: [before], newView })
     return await withSession(dialect, { role: 'service' }, async (session) => ({
-      rows: made.mark.rows ?? 0,
-      bytes: await dialect.catalogue.bytes(session, { ...place, id: made.id, kind: 'TABLE' }),
+      rows: newView.mark.rows ?? 0,
+      bytes: await dialect.catalogue.bytes(session, { ...place, id: newView.id, kind: 'TABLE' }),
     }))
   } catch (error) {
     signal.throwIfAborted()
@@ -226,11 +229,11 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
-  const all = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
-  if (all.length > 0)
+  const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
+  if (readerNames.length > 0)
     throw viewProblem(
       'VIEWS_DEPEND',
-      `${quotePlace(place)} is still in use: ${all.join(', ')} read it. Drop these views first.`,
+      `${quotePlace(place)} is still in use: ${readerNames.join(', ')} read it. Drop these views first.`,
     )
 }
 

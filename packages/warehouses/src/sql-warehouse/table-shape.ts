@@ -53,10 +53,10 @@ export const quotePlace = ({ schema, name }: TablePlace): string => `"${schema}"
 export async function withSession<Result>(
   dialect: SqlDialect,
   opening: SessionOptions,
-  work: (session: SqlSession) => Promise<Result>,
+  callback: (session: SqlSession) => Promise<Result>,
 ): Promise<Result> {
   await using session = await dialect.open(opening)
-  return await work(session)
+  return await callback(session)
 }
 
 export async function findRelation(
@@ -64,8 +64,8 @@ export async function findRelation(
   session: SqlSession,
   place: TablePlace,
 ): Promise<CatalogRelation | undefined> {
-  const there = await catalogue.relations(session, [place.schema])
-  return there.find(({ schema, name }) => schema === place.schema && name === place.name)
+  const relations = await catalogue.relations(session, [place.schema])
+  return relations.find(({ schema, name }) => schema === place.schema && name === place.name)
 }
 
 export async function readShape(
@@ -146,8 +146,8 @@ export async function listRelations(
   schemas: readonly string[],
 ): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
-  const there = await catalogue.relations(session, [...new Set(schemas)])
-  return there
+  const relations = await catalogue.relations(session, [...new Set(schemas)])
+  return relations
     .filter(({ name }) => !isHidden(name))
     .map(({ schema, name }) => ({ schema, name }))
     .toSorted((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))

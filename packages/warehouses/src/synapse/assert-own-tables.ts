@@ -63,9 +63,9 @@ export function assertOwnNames(query: string, prefix: string): void {
     const parts = chainAt(tokens, index)
     index += parts - 1
     if (parts === 1) continue
-    const own = parts === 3 && token.text.startsWith(prefix)
+    const isOwn = parts === 3 && token.text.startsWith(prefix)
     const called = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
-    if ((expected || called) && !own) throw otherDatabase(token)
+    if ((expected || called) && !isOwn) throw otherDatabase(token)
   }
 }
 

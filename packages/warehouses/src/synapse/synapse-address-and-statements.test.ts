@@ -32,7 +32,7 @@ describe('statements for a Synapse pool', () => {
       'insert into [c_abc_health].[cases] ([a], [b]]])\nselect 1, 2 ',
     ])
     expect(filling('with q as (select 1 as n) select n, n from q option (label = 1)')).toEqual([
-      'create table [#sluice] with (heap, distribution = round_robin) as\nwith q as (select 1 as n) select [a], [b]]] from (\nselect n, n from q \n) as asked([a], [b]]]) option (label = 1)',
+      'create table [#sluice] with (heap, distribution = round_robin) as\nwith q as (select 1 as n) select [a], [b]]] from (\nselect n, n from q \n) as user_query([a], [b]]]) option (label = 1)',
       'insert into [c_abc_health].[cases] ([a], [b]]]) select [a], [b]]] from [#sluice]',
       'drop table [#sluice]',
     ])
@@ -47,7 +47,7 @@ describe('statements for a Synapse pool', () => {
     const columns = [{ name: 'id', type: 'int', dataType: 'INTEGER' as const }]
     expect(dialect.numbered!('select id from t', columns)).toBeUndefined()
     expect(dialect.numbered!('select id from t order by n desc, 1', columns)).toBe(
-      'select c1, row_number() over (order by o1 desc, c1) as n from (\nselect id , n\nfrom t\n) as asked(c1, o1) ',
+      'select c1, row_number() over (order by o1 desc, c1) as n from (\nselect id , n\nfrom t\n) as user_query(c1, o1) ',
     )
   })
 })

@@ -64,8 +64,8 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
  * readers of the ledger would see partial writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
-  const isolated = await withConnection(logins.service, (_run, ask) =>
-    ask(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
+  const isolated = await withConnection(logins.service, (_run, queryScalar) =>
+    queryScalar(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
   )
   if (Number(isolated) === 1) return
   throw new WarehouseProblem(

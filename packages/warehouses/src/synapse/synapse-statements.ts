@@ -30,10 +30,10 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
    */
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
-    const given = plainSql(`alter authorization on schema::${quoteIdentifier(name)} to ${quoteIdentifier(owner)}`)
+    const transfer = plainSql(`alter authorization on schema::${quoteIdentifier(name)} to ${quoteIdentifier(owner)}`)
     // Grants the rights again, because changing the owner of a schema may revoke them.
     const [, ...granted] = shared.createSchema(schema)
-    const give = formatLiteral([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
+    const give = formatLiteral([transfer, ...granted].map(({ texts }) => texts.join('')).join('; '))
     // If the user does not exist, the statement reports it instead of doing nothing.
     const isOthers = `select 1 from sys.schemas where name = ${formatLiteral(name)} and principal_id <> isnull(user_id(${formatLiteral(owner)}), 0)`
     return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
@@ -46,8 +46,8 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
   return {
     ...shared,
     createSchema(schema) {
-      const [made, ...granted] = shared.createSchema(schema)
-      return [made!, ...givenAway(schema), ...granted]
+      const [sharedStatement, ...granted] = shared.createSchema(schema)
+      return [sharedStatement!, ...givenAway(schema), ...granted]
     },
     createView: (place, text) => viewOf('create', place, text),
     changeView: (place, text) => viewOf('alter', place, text),
@@ -69,7 +69,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
       // WITH may precede only a SELECT, and a table made from a query needs column names.
       return [
         plainSql(
-          `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${rest}`,
+          `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as user_query(${list}) ${rest}`,
         ),
         plainSql(`${into} select ${list} from ${temporaryTable}`),
         plainSql(`drop table ${temporaryTable}`),

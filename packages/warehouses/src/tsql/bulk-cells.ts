@@ -13,26 +13,28 @@ const microsecondsOfDay = 86_400_000_000n
 export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      return fixedWidthWriter(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
+      return fixedWidthWriter(2, (from, position, out) => out.bytes.writeInt16LE(from.getInt16(position), out.position))
     case 'INTEGER':
-      return fixedWidthWriter(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
+      return fixedWidthWriter(4, (from, position, out) => out.bytes.writeInt32LE(from.getInt32(position), out.position))
     case 'BIGINT':
-      return fixedWidthWriter(8, (from, at, out) => out.bytes.writeBigInt64LE(from.getBigInt64(at), out.at))
+      return fixedWidthWriter(8, (from, position, out) =>
+        out.bytes.writeBigInt64LE(from.getBigInt64(position), out.position),
+      )
     case 'FLOAT':
-      return fixedWidthWriter(4, (from, at, out) =>
-        out.bytes.writeFloatLE(assertFiniteNumber(from.getFloat32(at)), out.at),
+      return fixedWidthWriter(4, (from, position, out) =>
+        out.bytes.writeFloatLE(assertFiniteNumber(from.getFloat32(position)), out.position),
       )
     case 'DOUBLE':
-      return fixedWidthWriter(8, (from, at, out) =>
-        out.bytes.writeDoubleLE(assertFiniteNumber(from.getFloat64(at)), out.at),
+      return fixedWidthWriter(8, (from, position, out) =>
+        out.bytes.writeDoubleLE(assertFiniteNumber(from.getFloat64(position)), out.position),
       )
     case 'BOOLEAN':
-      return fixedWidthWriter(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
+      return fixedWidthWriter(1, (from, position, out) => (out.bytes[out.position] = from.getUint8(position)))
     case 'DATE':
-      return (from, at, length, out) => {
+      return (from, position, length, out) => {
         assertFits(length, 4)
-        out.bytes[out.at++] = 3
-        writeDay(from.getInt32(at) + epochDays, out)
+        out.bytes[out.position++] = 3
+        writeDay(from.getInt32(position) + epochDays, out)
       }
     case 'TIMESTAMP':
       return timestampWriter(8)
@@ -42,9 +44,9 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
       return decimalWriter(type)
     case 'JSONB':
       // A byte with the version of binary jsonb, then its text.
-      return (from, at, length, out) => {
-        if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
-        writeText(type)(from, at + 1, length - 1, out)
+      return (from, position, length, out) => {
+        if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
+        writeText(type)(from, position + 1, length - 1, out)
       }
     default:
       return writeText(type)
@@ -58,13 +60,13 @@ function assertFits(length: number, width: number): void {
 /** Writes one byte with the length, then that many bytes. */
 function fixedWidthWriter(
   width: number,
-  write: (from: DataView, at: number, out: GrowingBuffer) => unknown,
+  write: (from: DataView, position: number, out: GrowingBuffer) => unknown,
 ): CellWriter {
-  return (from, at, length, out) => {
+  return (from, position, length, out) => {
     assertFits(length, width)
-    out.bytes[out.at++] = width
-    write(from, at, out)
-    out.at += width
+    out.bytes[out.position++] = width
+    write(from, position, out)
+    out.position += width
   }
 }
 
@@ -80,24 +82,24 @@ function writeDay(day: number, out: GrowingBuffer): void {
     throw new MisfitCell(
       'the date is not between 0001-01-01 and 9999-12-31, the range of dates in SQL Server. Load the column as text, or correct the value at the source',
     )
-  out.bytes.writeUIntLE(day, out.at, 3)
-  out.at += 3
+  out.bytes.writeUIntLE(day, out.position, 3)
+  out.position += 3
 }
 
 /** Writes microseconds of the day in five bytes, the date in three, and, for a timestamp with a zone, its UTC offset in two. */
 function timestampWriter(width: 8 | 10): CellWriter {
-  return (from, at, length, out) => {
+  return (from, position, length, out) => {
     assertFits(length, 8)
-    const ticks = from.getBigInt64(at)
+    const ticks = from.getBigInt64(position)
     const since = ((ticks % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
     const day = Number((ticks - since) / microsecondsOfDay) + epochDays
-    out.bytes[out.at++] = width
-    out.bytes.writeUIntLE(Number(since), out.at, 5)
-    out.at += 5
+    out.bytes[out.position++] = width
+    out.bytes.writeUIntLE(Number(since), out.position, 5)
+    out.position += 5
     writeDay(day, out)
     if (width === 10) {
-      out.bytes.writeInt16LE(0, out.at)
-      out.at += 2
+      out.bytes.writeInt16LE(0, out.position)
+      out.position += 2
     }
   }
 }
@@ -111,15 +113,15 @@ function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = digitsOf(type)
   const shape = { precision, scale, server: 'SQL Server' }
   const width = decimalBytes(precision)
-  return (from, at, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, at, length, shape)
-    out.bytes[out.at++] = width
-    out.bytes[out.at++] = negative ? 0 : 1
+  return (from, position, length, out) => {
+    const { negative, magnitude } = wholeNumber(from, position, length, shape)
+    out.bytes[out.position++] = width
+    out.bytes[out.position++] = negative ? 0 : 1
     let rest = BigInt(magnitude)
     for (let index = 0; index < width - 1; index += 4) {
-      out.bytes.writeUInt32LE(Number(rest & 0xffff_ffffn), out.at)
+      out.bytes.writeUInt32LE(Number(rest & 0xffff_ffffn), out.position)
       rest >>= 32n
-      out.at += 4
+      out.position += 4
     }
   }
 }
@@ -129,45 +131,45 @@ const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf
 
 /** Returns a function that writes a text. It throws MisfitCell if the text is longer than the column. */
 function writeText(type: SqlType): CellWriter {
-  const [, most] = /\((\d+)\)$/.exec(type) ?? []
-  if (most === undefined) return writeLongText
-  return (from, at, length, out) => {
-    const begin = out.at
-    out.at += 2
-    writeUnits(from, at, length, out)
-    const bytes = out.at - begin - 2
-    if (bytes > 2 * Number(most))
-      throw new MisfitCell(`the text is longer than the ${Number(most) / 2} characters of the column`)
+  const [, maxLength] = /\((\d+)\)$/.exec(type) ?? []
+  if (maxLength === undefined) return writeLongText
+  return (from, position, length, out) => {
+    const begin = out.position
+    out.position += 2
+    writeUnits(from, position, length, out)
+    const bytes = out.position - begin - 2
+    if (bytes > 2 * Number(maxLength))
+      throw new MisfitCell(`the text is longer than the ${Number(maxLength) / 2} characters of the column`)
     out.bytes.writeUInt16LE(bytes, begin)
   }
 }
 
-function writeLongText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
-  unknownLength.copy(out.bytes, out.at)
-  out.at += unknownLength.length
+function writeLongText(from: DataView, position: number, length: number, out: GrowingBuffer): void {
+  unknownLength.copy(out.bytes, out.position)
+  out.position += unknownLength.length
   if (length > 0) {
-    const begin = out.at
-    out.at += 4
-    writeUnits(from, at, length, out)
-    out.bytes.writeUInt32LE(out.at - begin - 4, begin)
+    const begin = out.position
+    out.position += 4
+    writeUnits(from, position, length, out)
+    out.bytes.writeUInt32LE(out.position - begin - 4, begin)
   }
-  out.at = out.bytes.writeUInt32LE(0, out.at)
+  out.position = out.bytes.writeUInt32LE(0, out.position)
 }
 
 /** Converts UTF-8 to the server's UTF-16: at most twice as many bytes. */
-function writeUnits(from: DataView, at: number, length: number, out: GrowingBuffer): void {
-  if (length < 32 && isPlain(from, at, length)) {
+function writeUnits(from: DataView, position: number, length: number, out: GrowingBuffer): void {
+  if (length < 32 && isPlain(from, position, length)) {
     for (let index = 0; index < length; index++) {
-      out.bytes[out.at++] = from.getUint8(at + index)
-      out.bytes[out.at++] = 0
+      out.bytes[out.position++] = from.getUint8(position + index)
+      out.bytes[out.position++] = 0
     }
     return
   }
-  const text = Buffer.from(from.buffer, from.byteOffset + at, length).toString()
-  out.at += out.bytes.write(text, out.at, 'utf16le')
+  const text = Buffer.from(from.buffer, from.byteOffset + position, length).toString()
+  out.position += out.bytes.write(text, out.position, 'utf16le')
 }
 
-function isPlain(from: DataView, at: number, length: number): boolean {
-  for (let index = 0; index < length; index++) if (from.getUint8(at + index) > 127) return false
+function isPlain(from: DataView, position: number, length: number): boolean {
+  for (let index = 0; index < length; index++) if (from.getUint8(position + index) > 127) return false
   return true
 }

@@ -15,10 +15,11 @@ const problemSentences = {
   denied: () => 'The warehouse server rejected the credentials of Sluice. An operator has to check its URL.',
   paused: () => 'The warehouse is paused. Resume it, then try again.',
   full: () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
-  inUse: (place: string) => `${place} is locked by a long query of another session. Try again in a moment.`,
+  inUse: (qualifiedName: string) =>
+    `${qualifiedName} is locked by a long query of another session. Try again in a moment.`,
 }
 
-type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
+type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(qualifiedName: string, message: string): string }
 
 const unavailableReply: ServerReply = {
   code: 'WAREHOUSE_UNAVAILABLE',
@@ -36,27 +37,30 @@ const missingDatabaseReply: ServerReply = {
 const diskFull: ServerReply = { code: 'DISK_FULL', sentence: problemSentences.full }
 const badValue: ServerReply = {
   code: 'BAD_VALUE',
-  sentence: (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
+  sentence: (qualifiedName, message) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 }
 const forbiddenReply: ServerReply = {
   code: 'WAREHOUSE_FORBIDDEN',
-  sentence: (place, message) => `The warehouse denies this operation on ${place}: ${message}`,
+  sentence: (qualifiedName, message) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
 }
 const timeoutReply: ServerReply = {
   code: 'QUERY_TIMEOUT',
-  sentence: (place) =>
-    `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  sentence: (qualifiedName) =>
+    `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 }
 
 export const errorNumbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
 
 const byNumber: Record<number, ServerReply> = {
-  208: { code: 'TABLE_MISSING', sentence: (place) => `${place} does not exist. Load it first.` },
-  2760: { code: 'SCHEMA_MISSING', sentence: (place) => `The schema of ${place} does not exist. Create it first.` },
+  208: { code: 'TABLE_MISSING', sentence: (qualifiedName) => `${qualifiedName} does not exist. Load it first.` },
+  2760: {
+    code: 'SCHEMA_MISSING',
+    sentence: (qualifiedName) => `The schema of ${qualifiedName} does not exist. Create it first.`,
+  },
   515: {
     code: 'NULL_KEY',
-    sentence: (place) =>
-      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+    sentence: (qualifiedName) =>
+      `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
   },
   911: missingDatabaseReply,
   4060: missingDatabaseReply,
@@ -106,15 +110,15 @@ export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
 export function explainSqlServerError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
-  return reply && { ...reply, sentence: (place) => reply.sentence(place, error.message) }
+  return reply && { ...reply, sentence: (qualifiedName) => reply.sentence(qualifiedName, error.message) }
 }
 
 /** Returns how to report an error of the driver or the server; undefined if it is not one of theirs. */
 function replyTo(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.
-  const known = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
-  if (known) return known
+  const reply = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
+  if (reply) return reply
   if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailableReply : timeoutReply
   // For a rejected sign-in the driver keeps the message and drops the number.
   if (code === 'ELOGIN')
@@ -136,7 +140,10 @@ function replyTo(error: DriverError): ServerReply | undefined {
         'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
     }
   if (number > 0)
-    return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse rejected the operation: ${words}` }
+    return {
+      code: 'WAREHOUSE_REFUSED',
+      sentence: (_, serverText) => `The warehouse rejected the operation: ${serverText}`,
+    }
   return undefined
 }
 
@@ -155,15 +162,15 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError
   if (number === 1222 || number === 1205)
-    return { code: 'TABLE_BUSY', words: 'A load is replacing a table of this query. Try again in a moment.' }
+    return { code: 'TABLE_BUSY', message: 'A load is replacing a table of this query. Try again in a moment.' }
   if (code === 'ETIMEOUT' && !/connect/i.test(message))
     return {
       code: 'QUERY_TIMEOUT',
-      words: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+      message: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     }
   if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
-  if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
-  const place = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
+  if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', message }
+  const position = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
   const { column } = error as { column?: number }
-  return { code: 'QUERY_FAILED', words: message, ...place, ...(column !== undefined && { column }) }
+  return { code: 'QUERY_FAILED', message, ...position, ...(column !== undefined && { column }) }
 }

@@ -16,16 +16,16 @@ type QueryScalar = (text: string) => Promise<unknown>
 
 export async function withConnection<Result>(
   login: DatabaseLogin,
-  work: (run: RunStatement, ask: QueryScalar) => Promise<Result>,
+  callback: (run: RunStatement, queryScalar: QueryScalar) => Promise<Result>,
 ): Promise<Result> {
   const connection: Connection = await openConnection(login)
   try {
-    const ask: QueryScalar = async (text) => {
-      let found: unknown
-      await sendRequest(connection, plainSql(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
-      return found
+    const queryScalar: QueryScalar = async (text) => {
+      let value: unknown
+      await sendRequest(connection, plainSql(text), {}, { row: ([cell]) => void (value = cell?.value) }).completion
+      return value
     }
-    return await work((text) => sendRequest(connection, plainSql(text), {}).done, ask)
+    return await callback((text) => sendRequest(connection, plainSql(text), {}).completion, queryScalar)
   } finally {
     connection.close()
   }
@@ -56,8 +56,8 @@ export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedV
       })
     }
   })
-  return withConnection(access.logins.service, async (run, ask) => {
-    const ownedViews = !(await ask(`select cast(serverproperty('babelfish') as int) as found`))
+  return withConnection(access.logins.service, async (run, queryScalar) => {
+    const ownedViews = !(await queryScalar(`select cast(serverproperty('babelfish') as int) as found`))
     for (const { user } of users)
       await run(`create user ${quoteIdentifier(user)} for login ${quoteIdentifier(user)}`).catch((error: unknown) => {
         if (!isNumber(error, errorNumbers.userExists)) throw error

@@ -9,7 +9,7 @@ const serversOwn = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 /** Returns this client's part of the server's catalogue. */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
   const apart = sqlList([...serversOwn, ledger].map(formatLiteral))
-  const own = sqlFragment(
+  const ownSchemas = sqlFragment(
     prefix === ''
       ? `s.name not in (${apart.text}) and s.name not like 'db[_]%'`
       : `left(s.name, ${prefix.length}) = ${formatLiteral(prefix)}`,
@@ -19,7 +19,9 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
     sqlFragment(` and s.name in (${schemas.map((each) => formatLiteral(prefix + each)).join(', ')})`)
   return {
     async schemas(session) {
-      const rows = await session.rows<{ name: string }>(sql`select s.name as name from sys.schemas s where ${own}`)
+      const rows = await session.rows<{ name: string }>(
+        sql`select s.name as name from sys.schemas s where ${ownSchemas}`,
+      )
       return rows.map(({ name }) => without(name))
     },
     async relations(session, schemas) {
@@ -28,7 +30,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
           from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
-          where o.type in ('U', 'V') and ${own}${among}`,
+          where o.type in ('U', 'V') and ${ownSchemas}${among}`,
       )
       return rows.map(
         ({ schema, name, id, type }): CatalogRelation => ({
@@ -61,7 +63,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
             c.precision as precision, c.scale as scale
           from sys.columns c join sys.types t on t.user_type_id = c.user_type_id
           join sys.objects o on o.object_id = c.object_id join sys.schemas s on s.schema_id = o.schema_id
-          where o.type in ('U', 'V') and ${own}${isAmong(schemas)}
+          where o.type in ('U', 'V') and ${ownSchemas}${isAmong(schemas)}
             and left(lower(c.name), ${namePrefix.length}) = ${namePrefix.toLowerCase()}`,
       )
       return rows.map(({ schema, relation, column, ...type }) => ({

@@ -22,11 +22,11 @@ export async function bulkLoad(
 ): Promise<{ rows: number; bytes: number }> {
   signal.throwIfAborted()
   const connection = await openConnection(access.logins.service)
-  const counted: StreamCounts = { rows: 0, bytes: 0 }
+  const counts: StreamCounts = { rows: 0, bytes: 0 }
   const writers = columns.map(({ label, type, nullable, stored }) => ({
     label,
     value: bulkCell(stored.dataType, type),
-    none: nullable ? writeNone(type) : undefined,
+    writeNull: nullable ? writeNone(type) : undefined,
   }))
   let failure: unknown
   const over = new AbortController()
@@ -35,8 +35,8 @@ export async function bulkLoad(
     try {
       const tuples = stopOnAbort(stopped, content.rows(columns.map(({ stored }) => stored)))
       for await (const bytes of convertCopyTuples(tuples, writers, {
-        place: quotedPlace,
-        counted,
+        qualifiedName: quotedPlace,
+        counts,
         between: rowToken,
       })) {
         yield [bytes]
@@ -46,18 +46,18 @@ export async function bulkLoad(
       throw error
     }
   }
-  const sent = rows()
+  const rowBatches = rows()
   try {
     const table = namesOf(access).place(place)
-    const taken = await runBulkLoad(connection, table, columns, sent, signal)
+    const rowsWritten = await runBulkLoad(connection, table, columns, rowBatches, signal)
     if (failure !== undefined) throw failure
-    if (taken !== counted.rows)
+    if (rowsWritten !== counts.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse stored ${taken} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
+        `The warehouse stored ${rowsWritten} rows of ${quotedPlace}, but ${counts.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
-    return counted
+    return counts
   } catch (error) {
     signal.throwIfAborted()
     throw failure ?? error
@@ -65,7 +65,7 @@ export async function bulkLoad(
     over.abort()
     connection.close()
     // A driver that lost its connection stops reading and does not report it.
-    void sent.return(undefined).catch(() => {})
+    void rowBatches.return(undefined).catch(() => {})
   }
 }
 
@@ -88,19 +88,19 @@ async function runBulkLoad(
   rows: AsyncIterable<Buffer[]>,
   signal: AbortSignal,
 ): Promise<number> {
-  const done = Promise.withResolvers<number>()
+  const completion = Promise.withResolvers<number>()
   const load = connection.newBulkLoad(table, { keepNulls: true, lockTable: true }, (error, count) =>
-    error ? done.reject(error) : done.resolve(count ?? 0),
+    error ? completion.reject(error) : completion.resolve(count ?? 0),
   )
   // The driver adds the brackets, and no escaping.
   for (const [index, column] of columns.entries())
     load.addColumn(column.name.replaceAll(']', ']]'), bulkColumn(column, index), { nullable: column.nullable })
-  connection.on('end', () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
+  connection.on('end', () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
   const stop = () => connection.close()
   signal.addEventListener('abort', stop, { once: true })
   try {
     connection.execBulkLoad(load, rows)
-    return await done.promise
+    return await completion.promise
   } finally {
     signal.removeEventListener('abort', stop)
   }
@@ -136,8 +136,8 @@ function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer 
 function writeNone(type: SqlType): (out: GrowingBuffer) => void {
   const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
   return (out) => {
-    out.bytes.fill(bytes === 1 ? 0 : 0xff, out.at, out.at + bytes)
-    out.at += bytes
+    out.bytes.fill(bytes === 1 ? 0 : 0xff, out.position, out.position + bytes)
+    out.position += bytes
   }
 }
 

@@ -38,27 +38,27 @@ export interface RoleCredentials {
  * client gets one; with one, schemas in it that begin with its name.
  */
 export function tsqlAccess(url: string, { key, loadPassword, readPassword }: RoleCredentials): ClientAccess {
-  const given = new URL(url)
-  const named = decodeURIComponent(given.pathname.slice(1))
-  const database = named || `c_${key}`
+  const parsedUrl = new URL(url)
+  const databaseName = decodeURIComponent(parsedUrl.pathname.slice(1))
+  const database = databaseName || `c_${key}`
   const flag = (name: string, fallback: boolean) => {
-    const value = given.searchParams.get(name)
+    const value = parsedUrl.searchParams.get(name)
     return value === null ? fallback : value === 'true'
   }
   const server = {
-    host: given.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: Number(given.port || 1433),
+    host: parsedUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(parsedUrl.port || 1433),
     encrypt: flag('encrypt', true),
     trustServerCertificate: flag('trustServerCertificate', false),
   }
-  const service = { user: decodeURIComponent(given.username), password: decodeURIComponent(given.password) }
+  const service = { user: decodeURIComponent(parsedUrl.username), password: decodeURIComponent(parsedUrl.password) }
   const derived = (password: string) => ({ password: derivedPassword(password) })
   return {
     key,
     database,
-    ownDatabase: named === '',
-    prefix: named === '' ? '' : `c_${key}_`,
-    ledger: named === '' ? 'sluice' : `c_${key}`,
+    ownDatabase: databaseName === '',
+    prefix: databaseName === '' ? '' : `c_${key}_`,
+    ledger: databaseName === '' ? 'sluice' : `c_${key}`,
     master: { ...server, ...service, database: 'master' },
     logins: {
       service: { ...server, ...service, database },

@@ -58,11 +58,11 @@ export function describeType(type: SqlType): StoredType {
   if (type === anyDecimal) return { dataType: 'DECIMAL' }
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale: scale! }
-  const known = (Object.entries(sqlTypesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
+  const entry = (Object.entries(sqlTypesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
   const bare = type.replace(/\(.*/, '')
   if (bare === 'money') return { dataType: 'DECIMAL', precision: 19, scale: 4 }
   if (bare === 'smallmoney') return { dataType: 'DECIMAL', precision: 10, scale: 4 }
-  if (known) return { dataType: known[0] }
+  if (entry) return { dataType: entry[0] }
   if (bare === 'datetime2') return { dataType: 'TIMESTAMP' }
   if (bare === 'datetimeoffset') return { dataType: 'TIMESTAMPTZ' }
   return { dataType: queryOnlyTypes[bare] ?? 'TEXT' }

@@ -11,7 +11,7 @@ import {
 import { inPackets, kinds, type Message, messagesOf, Reader } from './packets.ts'
 import { readBulk, readType, readValue, type Value } from './decode-values.ts'
 
-/** What a client asked for. */
+/** A request of a client. */
 export interface Statement {
   text: string
   values: Value[]
@@ -23,7 +23,7 @@ export interface StandIn extends AsyncDisposable {
   port: number
   /** All of them, in their order. Beginnings and ends of transactions are BEGIN, COMMIT and ROLLBACK. */
   statements: Statement[]
-  /** How often somebody asked for a running statement to be stopped. */
+  /** The number of requests to cancel a running statement. */
   attentions: number
   /** Ends all connections without a word, as a process that is killed does. */
   cut(): void
@@ -34,7 +34,7 @@ interface Parts {
   answer(statement: Statement, session: object): Answer | Promise<Answer>
   /** Told that a connection has ended, in whatever way. */
   lost?(session: object): void
-  /** Told that nobody waits for what runs any more. */
+  /** Called when the client no longer waits for the running statement. */
   stopped?(session: object): void
   /** Refuses a sign-in. */
   refuse?(login: { user: string; password: string }): Refusal | undefined
@@ -44,7 +44,7 @@ interface Parts {
 const preLogin = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 0, 0, 0, 0, 2])
 
 /**
- * A server that speaks TDS 7.4 over a real socket, and knows what it is told to answer: sign-in, batches, sp_executesql, bulk loads,
+ * A server that speaks TDS 7.4 over a real socket and gives prepared answers: sign-in, batches, sp_executesql, bulk loads,
  * transactions, attention, errors. It has no tables.
  */
 export async function tdsStandIn(parts: Parts): Promise<StandIn> {
@@ -173,7 +173,7 @@ function procedureIn(bytes: Buffer): Statement {
   return { text: String(all[0]), values: all.slice(2) }
 }
 
-/** Passwords are scrambled, which hides them from nobody. */
+/** The protocol scrambles passwords, without encryption. */
 function loginIn(bytes: Buffer): { user: string; password: string } {
   const at = (place: number) =>
     bytes.subarray(bytes.readUInt16LE(place), bytes.readUInt16LE(place) + 2 * bytes.readUInt16LE(place + 2))

@@ -7,8 +7,8 @@ import { synapseRefusal } from './synapse-refusals.ts'
 const readUncommitted = 1
 
 /**
- * Answers of a dedicated SQL pool, as far as a load goes: tables and views are in no transaction, rows of the ledger are, and whoever has
- * changed the row of turns keeps others from it until they end.
+ * Answers of a dedicated SQL pool to the statements of a load. Changes of tables and views are not transactional; rows of the ledger
+ * are. A session that has changed the lock row blocks the others until its transaction ends.
  */
 export function rememberedSynapse(home: string) {
   const memory = remembered(home)
@@ -74,7 +74,7 @@ export function rememberedSynapse(home: string) {
     waiting: () => waiting.length,
     /** Statements that a pool would not have taken. */
     refused,
-    /** Views that were the service's when they were made, with its rights for whoever reads them. */
+    /** Views that belonged to the service when they were created, so that their readers have its rights. */
     exposed,
     /** As an earlier version, or an operator, leaves a schema. */
     takeBack: (schema: string) => void owners.delete(schema),

@@ -24,7 +24,7 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   expires: row.expires_at.toISOString(),
   lastUsed: row.last_used_at?.toISOString(),
   usable: row.usable,
-  effectiveRoles: row.usable ? splitRoles(rolesWithin(row.held, row.roles.join(' ')), row).roles : [],
+  effectiveRoles: row.usable ? splitRoles(rolesWithin(row.held_roles, row.roles.join(' ')), row).roles : [],
 })
 
 /** Returns the caller's API tokens, newest first. */

@@ -51,8 +51,12 @@ export async function changePassword(
   input: IdentityRequestContext,
 ): Promise<void> {
   const { db, write, caller, config, request } = input
-  const own = await readOwnUser(db, caller)
-  checkPassword(newPassword, { ...own, clientName: own.client_name, clientCode: own.client_code }, '/newPassword')
+  const ownUser = await readOwnUser(db, caller)
+  checkPassword(
+    newPassword,
+    { ...ownUser, clientName: ownUser.client_name, clientCode: ownUser.client_code },
+    '/newPassword',
+  )
   if (newPassword === currentPassword)
     throw problems.refused('/newPassword', 'The new password is the same as the current one. Choose another.')
   const proven = await proveByPassword(currentPassword, input, '/currentPassword')
@@ -63,23 +67,23 @@ export async function changePassword(
     await sql`
       update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user.id}`.execute(trx)
-    const ended = await endOtherSessions(trx, user.id, caller.session)
+    const endedSessions = await endOtherSessions(trx, user.id, caller.session)
     await revokeLinks(trx, user.id)
     await mailPasswordChanged(trx, config, user)
-    request.audit(caller.uid, { outcome: 'password changed', ended })
+    request.audit(caller.uid, { outcome: 'password changed', ended: endedSessions })
   })
 }
 
 /** Changes the caller's e-mail address and notifies the old address. Revokes links that were sent there. */
 export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: IdentityRequestContext): Promise<void> {
   const { db, write, caller, config, request } = input
-  const own = await readOwnUser(db, caller)
-  if (own.sso_auth)
+  const user = await readOwnUser(db, caller)
+  if (user.sso_auth)
     throw problems.refused(
       '/',
       'You sign in through your organisation. Ask an administrator to change your e-mail address.',
     )
-  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address. Enter another one.')
+  if (email === user.email) throw problems.refused('/email', 'This is already your e-mail address. Enter another one.')
   const proven = await proveIdentity(proof, input)
 
   await write(async (trx) => {

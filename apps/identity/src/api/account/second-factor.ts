@@ -26,8 +26,8 @@ export async function startSetup(
   input: IdentityRequestContext,
 ): Promise<SecondFactorEnrolment> {
   const { write, config, caller, request } = input
-  const own = await readOwnUser(input.db, caller)
-  if (own.sso_auth) throw problems.refused('/', 'You sign in through your organisation. Set up a second factor there.')
+  const user = await readOwnUser(input.db, caller)
+  if (user.sso_auth) throw problems.refused('/', 'You sign in through your organisation. Set up a second factor there.')
   const proven = await proveByPassword(password, input)
   return write(async (trx) => {
     const { id, username, client_name } = await proven(trx)

@@ -27,12 +27,12 @@ export async function issueTokens(
 
 /** Exchanges a refresh token for the next one and a new access token. Only the audit log has the reason of a refusal. */
 export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<TokenPair> {
-  const refreshed = await input.write.atOnce((db, facts) => exchangeRefreshToken(db, refreshToken, facts))
+  const refreshed = await input.write.atOnce((db, auditContext) => exchangeRefreshToken(db, refreshToken, auditContext))
   if (refreshed) return issueTokens(input, refreshed)
   if (await isRefreshToken(input.db, refreshToken)) {
     await input.write(async (trx) => {
       const refused = await refuseRefresh(trx, refreshToken)
-      input.request.audit(refused?.session ?? null, { outcome: refused?.outcome ?? 'unknown' }, refused?.by)
+      input.request.audit(refused?.session ?? null, { outcome: refused?.outcome ?? 'unknown' }, refused?.actor)
     })
   }
   throw problems.unauthenticated('The refresh token is invalid or has already been used. Sign in again.')

@@ -44,9 +44,9 @@ export async function resetPassword(
   { token, password }: ResetPasswordBody,
   { db, write, config, request }: LinkContext,
 ): Promise<void> {
-  const found = await findLink(db, token, 'PASSWORD_RESET')
-  if (!found) throw linkProblem()
-  checkPassword(password, found.user)
+  const oneTimeLink = await findLink(db, token, 'PASSWORD_RESET')
+  if (!oneTimeLink) throw linkProblem()
+  checkPassword(password, oneTimeLink.user)
   const hash = await hashPassword(password)
 
   await write(async (trx) => {
@@ -58,7 +58,7 @@ export async function resetPassword(
     await endSessionsOfUser(trx, user)
     await revokeLinks(trx, user)
     await mailPasswordChanged(trx, config, { id: user })
-    const { uid, client } = found.user
+    const { uid, client } = oneTimeLink.user
     request.audit(uid, { outcome: 'password chosen by link' }, { user: uid, client })
   })
 }
@@ -71,9 +71,9 @@ export async function acceptInvitation(
   { token, password }: AcceptInvitationBody,
   { db, write, request }: LinkContext,
 ): Promise<void> {
-  const found = await findLink(db, token, 'INVITATION')
-  if (!found) throw linkProblem()
-  const hash = await hashChosenPassword(password, found.user)
+  const oneTimeLink = await findLink(db, token, 'INVITATION')
+  if (!oneTimeLink) throw linkProblem()
+  const hash = await hashChosenPassword(password, oneTimeLink.user)
 
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'INVITATION')
@@ -83,7 +83,7 @@ export async function acceptInvitation(
       update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
     if (rows.length === 0) throw linkProblem()
-    const { uid, client } = found.user
+    const { uid, client } = oneTimeLink.user
     request.audit(uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, { user: uid, client })
   })
 }
@@ -120,5 +120,5 @@ export interface LinkContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
   config: MailConfig
-  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
+  request: { audit(object: string | null, details?: object, actor?: AuditActor): void }
 }

@@ -19,7 +19,7 @@ export function showSsoProblems(prefix: string, logger: Logger): ErrorRequestHan
       return next(error)
     response.locals.prefix = prefix
     // An invalid request, such as one without a state, gets the page that says that the user has to start again.
-    const shown = error instanceof Problem && error.status === 400 ? unknownSignInProblem() : error
-    problemPages(shown, request, response, (left) => broken(left, request, response, next))
+    const shownProblem = error instanceof Problem && error.status === 400 ? unknownSignInProblem() : error
+    problemPages(shownProblem, request, response, (left) => broken(left, request, response, next))
   }
 }

@@ -63,20 +63,24 @@ export async function finishSso(
   if (pending.config !== query.provider.toLowerCase()) throw unknownSignInProblem()
 
   // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
-  const counted = await countCallback(input.db, request.address).catch((error: unknown) =>
+  const countedAttempt = await countCallback(input.db, request.address).catch((error: unknown) =>
     redirectToInteraction(error, pending, input, {}),
   )
-  if (counted instanceof ProblemPageRedirect) return counted
+  if (countedAttempt instanceof ProblemPageRedirect) return countedAttempt
   const headers = { 'Set-Cookie': cookies.clear(pending.browser) }
   if (!(await consumeState(input.db, query.state, pending))) throw unknownSignInProblem()
   try {
     const provider = await readProvider(pending, input)
-    const done = await signInAtProvider(provider, { state: query.state, secret, pending, counted }, input)
-    if (done.ticket !== undefined)
-      return new RedirectResponse(buildInteractionUrl(pending, input, { ticket: done.ticket }), headers)
+    const signInResult = await signInAtProvider(
+      provider,
+      { state: query.state, secret, pending, countedAttempt },
+      input,
+    )
+    if (signInResult.ticket !== undefined)
+      return new RedirectResponse(buildInteractionUrl(pending, input, { ticket: signInResult.ticket }), headers)
     if (prefersHtml(request.stream.headers.accept))
-      return new HtmlPage(renderSignedInPage(done, input), { ...buildPageHeaders(), ...headers })
-    return new JsonResponse(await issueTokens(input, done), headers)
+      return new HtmlPage(renderSignedInPage(signInResult, input), { ...buildPageHeaders(), ...headers })
+    return new JsonResponse(await issueTokens(input, signInResult), headers)
   } catch (error) {
     return redirectToInteraction(error, pending, input, headers)
   }
@@ -115,15 +119,18 @@ const buildInteractionUrl = (
 
 /** Returns the HTML page that ends a sign-in that no application started. */
 function renderSignedInPage(
-  { refreshToken, who }: { refreshToken: string; who: Pick<FederatedUser, 'name' | 'username' | 'organisation'> },
+  {
+    refreshToken,
+    signedInUser,
+  }: { refreshToken: string; signedInUser: Pick<FederatedUser, 'name' | 'username' | 'organisation'> },
   { config, request }: IdentityRequestContext,
 ): string {
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   return renderTokenPage({
     prefix,
     language: chooseLanguageForLocales(request.locales),
-    organisation: { name: who.organisation },
-    user: who,
+    organisation: { name: signedInUser.organisation },
+    user: signedInUser,
     refreshToken,
     refreshUrl: `${config.IDENTITY_PUBLIC_URL}/api/v1/auth/refresh`,
     home: config.HOME_URL,
@@ -137,46 +144,51 @@ interface ProviderCallback {
   secret: string
   pending: PendingSignIn
   /** The throttle key of the callback. */
-  counted: string
+  countedAttempt: string
 }
 
 async function signInAtProvider(
   provider: ProviderConfig,
-  { state, secret, pending, counted }: ProviderCallback,
+  { state, secret, pending, countedAttempt }: ProviderCallback,
   input: IdentityRequestContext,
 ) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
   const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(assertProviderProblem)
 
-  const done = await write(async (trx) => {
-    const at = { provider: provider.uid, issuer: provider.issuer.href }
+  const signInResult = await write(async (trx) => {
+    const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
     if (person instanceof Error) {
-      request.audit(null, { outcome: person.fault, reason: person.message, ...at }, { client: provider.client })
+      request.audit(
+        null,
+        { outcome: person.fault, reason: person.message, ...providerFacts },
+        { client: provider.client },
+      )
       return undefined
     }
     const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
-    const by = { user: user?.uid, client: provider.client }
-    const opened = user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
-    if (opened) await uncountAttempt(trx, counted)
+    const actor = { user: user?.uid, client: provider.client }
+    const openedSession =
+      user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
+    if (openedSession) await uncountAttempt(trx, countedAttempt)
     request.audit(
       user?.uid ?? null,
       {
         outcome: refusal ?? 'signed in',
-        ...(opened && { session: opened.session.uid }),
-        ...at,
+        ...(openedSession && { session: openedSession.session.uid }),
+        ...providerFacts,
         subject: person.subject,
         ssoId: person.ssoId,
         ...activation,
       },
-      by,
+      actor,
     )
-    return opened && user && { ...opened, user: user.uid, client: user.client, who: user }
+    return openedSession && user && { ...openedSession, user: user.uid, client: user.client, signedInUser: user }
   })
   if (person instanceof Error) throw providerFailedProblem(person)
-  if (!done) throw notAdmittedProblem()
-  return done
+  if (!signInResult) throw notAdmittedProblem()
+  return signInResult
 }
 
 function assertProviderProblem(error: unknown): ProviderProblem {

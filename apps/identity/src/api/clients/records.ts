@@ -140,8 +140,8 @@ export async function readClients(
   rows: readonly { client: string }[],
 ): Promise<ReadonlyMap<string, ClientRow>> {
   const uids = [...new Set(rows.map(({ client }) => client))]
-  const found = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
-  return new Map(found.rows.map((row) => [row.uid, row]))
+  const clientRows = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
+  return new Map(clientRows.rows.map((row) => [row.uid, row]))
 }
 
 /** Returns a `present` function that adds the client to the presented fields of each row. */
@@ -156,8 +156,8 @@ export const presentWithClient =
  * Returns the client of a new row: the caller's own client, or any client for a super admin. The error does not reveal
  * whether another client exists.
  */
-export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
-  const client = wanted.toLowerCase()
+export async function resolveClient(trx: Transaction<DB>, caller: Caller, reference = caller.client): Promise<string> {
+  const client = reference.toLowerCase()
   if (client === caller.client) return client
   const { rows } = hasRole(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
@@ -166,12 +166,12 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted
   return client
 }
 
-/** Rejects a body that moves a row to another client. `what` begins the message, such as `An application`. */
+/** Rejects a body that moves a row to another client. `change` begins the message, such as `An application`. */
 export function assertClientUnchanged(
   body: { client?: { id: string } | undefined },
   row: { client: string },
-  what: string,
+  change: string,
 ): void {
   if (body.client && body.client.id.toLowerCase() !== row.client)
-    throw problems.refused('/client/id', `${what} cannot move to another client. Create a new one there.`)
+    throw problems.refused('/client/id', `${change} cannot move to another client. Create a new one there.`)
 }

@@ -27,8 +27,8 @@ export async function updateClient(
   body: ClientBody,
   { db, write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
-  const known = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
-  if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
+  const readClient = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
+  if (readClient.disabled && !body.disabled) await endSessionsOfClient(db, readClient.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     // Sessions are ended again here, because the lock prevents new sign-ins.
@@ -39,7 +39,7 @@ export async function updateClient(
     request.audit(uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
-  if (replaced.disabled && !known.disabled) await endSessionsOfClient(db, replaced.uid)
+  if (replaced.disabled && !readClient.disabled) await endSessionsOfClient(db, replaced.uid)
   return replaced
 }
 

@@ -70,8 +70,11 @@ async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<voi
 async function readSession(input: IdentityRequestContext): Promise<CurrentSession> {
   const { caller, request } = input
   const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
-  const held = listHeldRoles(caller, row)
-  const activeUser = { ...presentUser(row, references, request.locales), ...computeUserAccess({ roles: held }, client) }
+  const heldRoles = listHeldRoles(caller, row)
+  const activeUser = {
+    ...presentUser(row, references, request.locales),
+    ...computeUserAccess({ roles: heldRoles }, client),
+  }
   const { id, username, email, name, createdBy, lastUpdatedBy, twoFactorAuth, userGroups } = activeUser
   const { hasManagerAccess, hasRouteAccess, hasUserAccess, hasClientAccess } = activeUser
   return {
@@ -85,12 +88,14 @@ async function readSession(input: IdentityRequestContext): Promise<CurrentSessio
       createdBy,
       lastUpdatedBy,
       twoFactorAuth,
-      ...(caller.inPerson && rolesAtIssue && !haveSameRoles(rolesAtIssue, held) && { preUpdateAuths: rolesAtIssue }),
-      auths: held,
+      ...(caller.inPerson &&
+        rolesAtIssue &&
+        !haveSameRoles(rolesAtIssue, heldRoles) && { preUpdateAuths: rolesAtIssue }),
+      auths: heldRoles,
       userGroups: userGroups.map(({ id, client, name, code }) => ({ id, client: client.id, name, code })),
       pipelinesEnabled: client.pipelines_enabled,
       hasIntegrationRouteAccess: hasRouteAccess,
-      hasAnalyticsPlatformAccess: canReadAnalytics(row, held, client),
+      hasAnalyticsPlatformAccess: canReadAnalytics(row, heldRoles, client),
       hasManagerAccess,
       hasUserAccess,
       hasClientAccess,
@@ -117,8 +122,8 @@ async function readSession(input: IdentityRequestContext): Promise<CurrentSessio
 const listHeldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]
 
-const canReadAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow): boolean =>
-  row.analytics_platform_enabled && client.pipelines_enabled && hasRole(held, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
+const canReadAnalytics = (row: UserRow, heldRoles: readonly Role[], client: ClientRow): boolean =>
+  row.analytics_platform_enabled && client.pipelines_enabled && hasRole(heldRoles, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
 
 const haveSameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
   a.length === b.length && a.every((role) => b.includes(role))
@@ -182,20 +187,20 @@ async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignI
     left join sessions s on s.uid = ${caller.session || null}
     join clients c on c.uid = coalesce(case when ${caller.inPerson}::boolean then s.client end, ${caller.client})
     where u.uid = ${caller.uid}`.execute(db)
-  const [found] = rows
-  if (!found) throw problems.notFound('user')
-  const row = rowOf<UserRow>(found.user)
-  const home = rowOf<ClientRow>(found.home)
+  const [sessionRows] = rows
+  if (!sessionRows) throw problems.notFound('user')
+  const row = rowOf<UserRow>(sessionRows.user)
+  const home = rowOf<ClientRow>(sessionRows.home)
   const references = {
     clients: new Map([[home.uid, home]]),
-    groups: new Map([[row.id, found.groups.map((group) => rowOf<UserGroupRow>(group))]]),
-    usernames: new Map(Object.entries(found.usernames ?? {})),
+    groups: new Map([[row.id, sessionRows.groups.map((group) => rowOf<UserGroupRow>(group))]]),
+    usernames: new Map(Object.entries(sessionRows.usernames ?? {})),
   }
   return {
     row,
     references,
-    client: rowOf<ClientRow>(found.client),
-    rolesAtIssue: found.roles_at_issue,
-    intro: found.intro,
+    client: rowOf<ClientRow>(sessionRows.client),
+    rolesAtIssue: sessionRows.roles_at_issue,
+    intro: sessionRows.intro,
   }
 }

@@ -44,10 +44,10 @@ export async function updateSsoClientConfig(
   input: IdentityRequestContext,
 ): Promise<SsoClientConfigRow> {
   const { db, write, caller, request } = input
-  const seen = await ssoClientConfigRecords.read(db, caller, uid)
-  if (clientId !== undefined) assertApplicationInClient(clientId, seen)
-  assertMayManageApplication(caller, seen)
-  await assertApplicationAccepted(body, resolveSecretHash(body, seen.secret_hash), input)
+  const currentRow = await ssoClientConfigRecords.read(db, caller, uid)
+  if (clientId !== undefined) assertApplicationInClient(clientId, currentRow)
+  assertMayManageApplication(caller, currentRow)
+  await assertApplicationAccepted(body, resolveSecretHash(body, currentRow.secret_hash), input)
   return write(async (trx) => {
     const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertMayManageApplication(caller, before)
@@ -119,8 +119,8 @@ const toApplicationColumns = (body: SsoClientConfigBody) => ({
 
 /** Returns whether a change revokes the application's own tokens. After a new secret, others may know the old one. */
 function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
-  const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
-  return !same || !after.grant_types.includes('client_credentials')
+  const isSameSecret = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
+  return !isSameSecret || !after.grant_types.includes('client_credentials')
 }
 
 const minDistinctCharacters = 10
@@ -174,8 +174,8 @@ function* listGrantViolations(
 }
 
 function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): FieldViolation[] {
-  const needed = grantTypes.some(({ value }) => value === 'authorization_code')
-  if (needed && redirectUris.length === 0)
+  const needsRedirect = grantTypes.some(({ value }) => value === 'authorization_code')
+  if (needsRedirect && redirectUris.length === 0)
     return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
   return listRedirectUriViolations(redirectUris)
 }

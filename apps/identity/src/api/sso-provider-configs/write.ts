@@ -159,14 +159,14 @@ export async function updateOfClient(
   const { client } = await ssoProviderConfigRecords.read(input.db, input.caller, uid)
   if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.kind.noun)
   const row = await updateSsoProviderConfig(uid, body, input)
-  const answer = await ssoProviderConfigRecords.answer(row, input)
+  const response = await ssoProviderConfigRecords.answer(row, input)
   const clientSecret = openSecret(row, input.config.SECRET_KEYS)
   return new JsonResponse(
     {
-      ...answer.body,
+      ...response.body,
       ...(row.client_id !== null && { clientId: row.client_id }),
       ...(clientSecret !== undefined && { clientSecret }),
     },
-    answer.headers,
+    response.headers,
   )
 }

@@ -101,8 +101,8 @@ export async function replaceGroups(
   const uids = requested.map(({ id }) => id.toLowerCase())
   const { rows } = await sql<{ id: number; uid: string }>`
     select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
-  const found = new Set(rows.map(({ uid }) => uid))
-  const missing = uids.findIndex((uid) => !found.has(uid))
+  const existingUids = new Set(rows.map(({ uid }) => uid))
+  const missing = uids.findIndex((uid) => !existingUids.has(uid))
   if (missing >= 0)
     throw problems.refused(
       `/userGroups/${missing}/id`,

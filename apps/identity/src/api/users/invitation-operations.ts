@@ -99,7 +99,7 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Without an SMTP server, callers could change their own password by link, without the current password.
+  // If no SMTP server is set, callers could change their own password by link, without the current password.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION')
@@ -131,10 +131,10 @@ export const userInvitationOperations = {
  */
 async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input
-  const seen = await userRecords.read(db, caller, uid)
-  assertGrantable(caller, seen.roles)
+  const currentRow = await userRecords.read(db, caller, uid)
+  assertGrantable(caller, currentRow.roles)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashBodyPassword(body, seen.client, input)
+  const hash = await hashBodyPassword(body, currentRow.client, input)
 
   const { original, copy, link } = await write(async (trx) => {
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
@@ -158,8 +158,8 @@ function listCopied({ auths, client, userGroups }: UserBody, original: UserRow, 
   const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [
-    { pointer: '/auths', given: auths, stored: original.roles, instead },
-    { pointer: '/client', given: client?.id.toLowerCase(), stored: original.client, instead },
-    { pointer: '/userGroups', given: idsOf(userGroups), stored: idsOf(groups), instead },
+    { pointer: '/auths', sent: auths, stored: original.roles, instead },
+    { pointer: '/client', sent: client?.id.toLowerCase(), stored: original.client, instead },
+    { pointer: '/userGroups', sent: idsOf(userGroups), stored: idsOf(groups), instead },
   ]
 }

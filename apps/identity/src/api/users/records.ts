@@ -38,10 +38,10 @@ const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<Sql
   sql<SqlBool>`r.id = any(array(
   select m.user_id from user_group_members m join user_groups g on g.id = m.user_group_id where ${groups} and ${condition}))`
 
-const matchGroups = (some: ReturnType<typeof matchMembers>): Properties => ({
-  'userGroups.id': { column: 'g.uid', type: 'uid', some },
-  'userGroups.code': { column: 'g.code', type: 'string', some },
-  'userGroups.name': { column: 'g.name', type: 'string', some },
+const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => ({
+  'userGroups.id': { column: 'g.uid', type: 'uid', some: matchAny },
+  'userGroups.code': { column: 'g.code', type: 'string', some: matchAny },
+  'userGroups.name': { column: 'g.name', type: 'string', some: matchAny },
 })
 
 const forClientManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
@@ -55,7 +55,7 @@ const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] =>
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
     (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
   type: 'string',
-  found: {
+  location: {
     column: 'a.username',
     within: 'a.search_text',
     where: (condition) => sql`${sql.ref(`r.${author}`)} in (

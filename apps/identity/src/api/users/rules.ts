@@ -47,8 +47,8 @@ export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSets
  * Throws if callers set their own password here. Users change it only with the current password, which an attacker at
  * an unattended session does not know.
  */
-export function assertNotOwnPassword({ password }: UserBody, own: boolean): void {
-  if (own && password !== undefined)
+export function assertNotOwnPassword({ password }: UserBody, isOwnAccount: boolean): void {
+  if (isOwnAccount && password !== undefined)
     throw problems.refused('/password', 'Change your own password with PUT /users/me/password.')
 }
 
@@ -96,8 +96,8 @@ export async function assertProviderTrusted(
 ): Promise<void> {
   const gained = after.sso_auth ? after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role)) : []
   if (gained.length === 0) return
-  const held = await findProviderEditorRoles(trx, after.client)
-  const lacked = held ? gained.filter((role) => !hasRole(held, role)) : []
+  const heldRoles = await findProviderEditorRoles(trx, after.client)
+  const lacked = heldRoles ? gained.filter((role) => !hasRole(heldRoles, role)) : []
   if (lacked.length > 0)
     throw problems.refused(
       before.sso_auth || before.roles.length === 0 ? '/auths' : '/ssoAuth',

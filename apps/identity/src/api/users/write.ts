@@ -92,11 +92,11 @@ export async function updateUser(
 ): Promise<JsonResponse<User>> {
   const { write, caller, config, request } = input
   // These checks run before the costly hash, and again under the lock.
-  const seen = await readManageableUser(input, uid)
+  const currentRow = await readManageableUser(input, uid)
   assertGrantable(caller, body.auths ?? [])
-  assertNotOwnPassword(body, seen.uid === caller.uid)
+  assertNotOwnPassword(body, currentRow.uid === caller.uid)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashBodyPassword(body, seen.client, input)
+  const hash = await hashBodyPassword(body, currentRow.client, input)
 
   const { before, after } = await write(async (trx) => {
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
@@ -143,13 +143,13 @@ function setCredentials(
 const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
-    given: status,
+    sent: status,
     stored: before.status,
     instead: `This user is ${before.status}. Change the status with PUT /users/{uid}/status.`,
   },
   {
     pointer: '/twoFactorAuth',
-    given: twoFactorAuth,
+    sent: twoFactorAuth,
     stored: before.two_factor_auth,
     instead: before.two_factor_auth
       ? 'Remove the second factor with DELETE /users/{uid}/second-factor.'

@@ -16,7 +16,7 @@ interface MissingScopes {
 export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { prefix, base, csrf, request, response, language, application, targets } = step
   const user = await readUser(step)
-  const { scopes: words, consent: around } = readPageTexts(language)
+  const { scopes: pageTexts, consent: around } = readPageTexts(language)
   const scopes = requestedScopes(step)
   const page = renderConsentPage({
     prefix,
@@ -31,7 +31,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
       ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: around.account }] : []),
       ...scopes
         .filter((scope) => scope !== 'openid')
-        .map((scope) => ({ name: scope, description: (words as Record<string, string>)[scope] ?? '' })),
+        .map((scope) => ({ name: scope, description: (pageTexts as Record<string, string>)[scope] ?? '' })),
     ],
   })
   sendPage(response, 200, page, { formAction: targets })

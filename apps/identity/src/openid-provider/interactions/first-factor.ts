@@ -17,7 +17,7 @@ export const showPasswordPage = (step: InteractionStep): Promise<void> => render
 export async function renderPasswordPage(
   step: InteractionStep,
   status: number,
-  facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
+  pageFacts: Pick<SignInFacts, 'username' | 'message' | 'fieldErrors'>,
 ): Promise<void> {
   const { config, prefix, base, csrf, request, response, language, application, interaction, targets } = step
   const { organisation } = application
@@ -31,7 +31,7 @@ export async function renderPasswordPage(
     csrf: csrf.issue(request, response),
     ...(await findProviders(step)),
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
-    ...facts,
+    ...pageFacts,
   })
   // The password-reset page reads this cookie.
   if (organisation) setOrganisationCookie(response, organisation, parsePublicAddress(config.IDENTITY_PUBLIC_URL).secure)
@@ -46,8 +46,8 @@ async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, '
   const { application, base, request, language } = step
   if (application.tenant !== undefined)
     return { providers: await listProviderLinks(step, sql`c.uid = ${application.tenant}`) }
-  const { organisation: given } = request.query
-  const code = typeof given === 'string' ? given.trim().slice(0, 255) : ''
+  const { organisation } = request.query
+  const code = typeof organisation === 'string' ? organisation.trim().slice(0, 255) : ''
   if (code === '') return { organisationForm: { action: base } }
   const providers = await listProviderLinks(step, sql`lower(c.code) = lower(${code}) and not c.disabled`)
   const error = readPageTexts(language).signIn.organisationUnknown
@@ -58,15 +58,15 @@ async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, '
 export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
-  const words = readPageTexts(language).signIn
+  const pageTexts = readPageTexts(language).signIn
   if (!isFilled(username) || !isFilled(password)) {
-    const wrong = {
-      ...(!isFilled(username) && { username: words.usernameMissing }),
-      ...(!isFilled(password) && { password: words.passwordMissing }),
+    const fieldErrors = {
+      ...(!isFilled(username) && { username: pageTexts.usernameMissing }),
+      ...(!isFilled(password) && { password: pageTexts.passwordMissing }),
     }
     return renderPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
-      wrong,
+      fieldErrors,
     })
   }
   try {
@@ -78,7 +78,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
     response.redirect(303, `${base}/code`)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    await renderPasswordPage(step, 401, { username, message: words.refused })
+    await renderPasswordPage(step, 401, { username, message: pageTexts.refused })
   }
 }
 
@@ -87,11 +87,11 @@ const isFilled = (value: unknown): value is string => typeof value === 'string' 
 /** Returns links to the SSO providers of the clients `c` that meet a condition. Their callback returns to this interaction. */
 async function listProviderLinks(
   { db, interaction: { uid: interaction }, csrf, prefix, request, response }: InteractionStep,
-  which: RawBuilder<unknown>,
+  condition: RawBuilder<unknown>,
 ): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
-    where ${which} and p.client_id is not null`.execute(db)
+    where ${condition} and p.client_id is not null`.execute(db)
   const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,

@@ -47,11 +47,11 @@ function renderCodePage(
 export async function submitCode(step: InteractionStep): Promise<void> {
   const { request, response, audited, application, base, language } = step
   const ticket = readTicketCookie(request)
-  const words = readPageTexts(language).code
+  const pageTexts = readPageTexts(language).code
   const { code } = request.body as { code?: unknown }
   if (ticket === undefined) return response.redirect(303, base)
   if (typeof code !== 'string' || code.trim() === '' || code.length > 40)
-    return renderCodePage(step, 400, words.missing)
+    return renderCodePage(step, 400, pageTexts.missing)
   try {
     const result = await audited('auth.loginWithCode', request, response, (context) =>
       signInWithCode({ ticket, code: code.trim() }, { ...context, expectedClient: application.tenant }),
@@ -60,6 +60,6 @@ export async function submitCode(step: InteractionStep): Promise<void> {
     await finishLogin(step, result)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    renderCodePage(step, 401, words.refused)
+    renderCodePage(step, 401, pageTexts.refused)
   }
 }

@@ -38,13 +38,13 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 
     async function find(
       by: 'id' | 'session',
-      which: RawBuilder<unknown>,
+      condition: RawBuilder<unknown>,
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
       ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
-      where m.model = ${model} and ${which} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
+      where m.model = ${model} and ${condition} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
       if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
@@ -192,8 +192,8 @@ export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiv
       return false
     },
     {
-      rest: interval,
-      farewell: 0,
+      pauseMs: interval,
+      stopTimeoutMs: 0,
       failed: (err) => logger.warn({ err }, 'expired sign-ins could not be removed; the next try is in five minutes'),
     },
   )

@@ -17,14 +17,14 @@ const maxUsernameLength = 254
  * reveal whether the user exists.
  */
 export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
-  const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
-    const facts = {
+  const show = (request: Request, response: Response, fieldErrors?: ForgotPasswordFacts['fieldErrors']) => {
+    const pageFacts = {
       ...readPageFacts(request, prefix),
       action: prefix + forgotPasswordPath,
       csrf: csrf.issue(request, response),
-      wrong,
+      fieldErrors,
     }
-    sendPage(response, wrong ? 422 : 200, renderForgotPasswordPage(facts))
+    sendPage(response, fieldErrors ? 422 : 200, renderForgotPasswordPage(pageFacts))
   }
 
   const routes = Router()
@@ -45,32 +45,32 @@ export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteC
 interface ForgotPasswordFacts extends PageFacts {
   action: string
   csrf: string
-  wrong?: { username?: string } | undefined
+  fieldErrors?: { username?: string } | undefined
 }
 
 /** Returns the page with the form field `username`. */
-export function renderForgotPasswordPage({ action, csrf, wrong, ...facts }: ForgotPasswordFacts): string {
-  const texts = readPageTexts(facts.language)
-  const words = texts.forgotPassword
+export function renderForgotPasswordPage({ action, csrf, fieldErrors, ...pageFacts }: ForgotPasswordFacts): string {
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.forgotPassword
   return renderFrame({
-    ...facts,
-    title: words.title,
-    failed: wrong !== undefined,
-    main: html`<p class="lead">${words.lead}</p>
-${renderSummary(texts, undefined, wrong)}
+    ...pageFacts,
+    title: pageTexts.title,
+    failed: fieldErrors !== undefined,
+    main: html`<p class="lead">${pageTexts.lead}</p>
+${renderSummary(texts, undefined, fieldErrors)}
 ${renderForm({
   action,
   hidden: { csrf },
   main: html`${renderField({
     name: 'username',
-    label: words.label,
+    label: pageTexts.label,
     autocomplete: 'username',
     value: '',
     maxlength: maxUsernameLength,
-    error: wrong?.username,
-    autofocus: !wrong,
+    error: fieldErrors?.username,
+    autofocus: !fieldErrors,
   })}
-${renderButton(words.submit)}`,
+${renderButton(pageTexts.submit)}`,
 })}`,
   })
 }

@@ -25,9 +25,9 @@ export const createPasswordRoutes = (pages: PageRouteContext): Router =>
       action: '/account/password',
       operation: 'auth.resetPassword',
       needsPassword: () => true,
-      renderPage: (facts) => renderNewPasswordPage({ ...facts, purpose: 'reset' }),
-      use: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
-      done: () => '/account/password-changed',
+      renderPage: (pageFacts) => renderNewPasswordPage({ ...pageFacts, purpose: 'reset' }),
+      useLink: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
+      signInAfterUse: () => '/account/password-changed',
     },
     pages,
   )
@@ -40,10 +40,10 @@ export const createInvitationRoutes = (pages: PageRouteContext): Router =>
       action: '/account/invitation',
       operation: 'auth.acceptInvitation',
       needsPassword: ({ ssoAuth }) => !ssoAuth,
-      renderPage: (facts, { ssoAuth }) =>
-        ssoAuth ? renderJoinPage(facts) : renderNewPasswordPage({ ...facts, purpose: 'invitation' }),
-      use: acceptInvitation,
-      done: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
+      renderPage: (pageFacts, { ssoAuth }) =>
+        ssoAuth ? renderJoinPage(pageFacts) : renderNewPasswordPage({ ...pageFacts, purpose: 'invitation' }),
+      useLink: acceptInvitation,
+      signInAfterUse: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
     },
     pages,
   )
@@ -59,20 +59,20 @@ interface LinkUse {
   operation: string
   /** Returns whether the user chooses a password. With single sign-on, a click is enough. */
   needsPassword(user: LinkUser): boolean
-  renderPage(facts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
+  renderPage(pageFacts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
   /** Uses the link. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password. */
-  use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
+  useLink(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
   /** The path of the final page. */
-  done(user: LinkUser): string
+  signInAfterUse(user: LinkUser): string
 }
 
 /** Returns the routes of a kind of links: GET shows the page of a link without using the link, POST uses the link. */
 function createLinkRoutes(
-  { purpose, action, operation, needsPassword, renderPage, use, done }: LinkUse,
+  { purpose, action, operation, needsPassword, renderPage, useLink, signInAfterUse }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
-  const show = (request: Request, response: Response, { user, token }: ShownLink, wrong?: WrongPassword) => {
-    const facts = {
+  const show = (request: Request, response: Response, { user, token }: ShownLink, fieldErrors?: WrongPassword) => {
+    const pageFacts = {
       prefix,
       action: prefix + action,
       csrf: csrf.issue(request, response),
@@ -80,9 +80,9 @@ function createLinkRoutes(
       organisation: { name: user.clientName },
       user,
       hidden: { token },
-      wrong,
+      fieldErrors,
     }
-    sendPage(response, wrong ? 422 : 200, renderPage(facts, user))
+    sendPage(response, fieldErrors ? 422 : 200, renderPage(pageFacts, user))
   }
 
   const routes = Router()
@@ -101,11 +101,11 @@ function createLinkRoutes(
     const password = readFormField(request, 'password')
     const texts = readPageTexts(chooseLanguage(request))
     const withPassword = needsPassword(user)
-    const wrong = withPassword ? checkNewPassword(password, readFormField(request, 'repeat'), texts) : undefined
-    if (wrong) return show(request, response, { ...link, token }, wrong)
+    const fieldErrors = withPassword ? checkNewPassword(password, readFormField(request, 'repeat'), texts) : undefined
+    if (fieldErrors) return show(request, response, { ...link, token }, fieldErrors)
     try {
       const chosen = withPassword ? { token, password } : { token }
-      await audited(operation, request, response, (context) => use(chosen, context))
+      await audited(operation, request, response, (context) => useLink(chosen, context))
     } catch (error) {
       const field = findRefusedField(error)
       if (field === 'password') {
@@ -116,7 +116,7 @@ function createLinkRoutes(
       throw error
     }
     setOrganisationCookie(response, { name: user.clientName }, secure)
-    response.redirect(303, `${prefix}${done(user)}`)
+    response.redirect(303, `${prefix}${signInAfterUse(user)}`)
   })
   return routes
 }
@@ -131,15 +131,15 @@ async function findRequestedLink(db: Kysely<DB>, token: unknown, purpose: LinkPu
 
 /** Sends the same page for used, expired and unknown links. */
 function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
-  const facts = readPageFacts(request, prefix)
-  const words = readPageTexts(facts.language).link
+  const pageFacts = readPageFacts(request, prefix)
+  const pageTexts = readPageTexts(pageFacts.language).link
   const page = renderMessagePage({
-    ...facts,
-    title: words.title,
+    ...pageFacts,
+    title: pageTexts.title,
     status: 'problem',
     ...(purpose === 'INVITATION'
-      ? { text: words.invitation }
-      : { text: words.reset, link: { href: `${prefix}/account/forgot-password`, label: words.again } }),
+      ? { text: pageTexts.invitation }
+      : { text: pageTexts.reset, link: { href: `${prefix}/account/forgot-password`, label: pageTexts.again } }),
   })
   sendPage(response, 404, page)
 }
@@ -160,37 +160,45 @@ interface LinkFacts extends PageFacts {
 
 interface NewPasswordFacts extends LinkFacts {
   purpose: 'invitation' | 'reset'
-  wrong?: WrongPassword | undefined
+  fieldErrors?: WrongPassword | undefined
 }
 
 /** Returns the page with the form fields `password` and `repeat`. It contains the username for password managers. */
-export function renderNewPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...facts }: NewPasswordFacts) {
-  const texts = readPageTexts(facts.language)
-  const words = texts.newPassword
+export function renderNewPasswordPage({
+  action,
+  csrf,
+  user,
+  purpose,
+  hidden,
+  fieldErrors,
+  ...pageFacts
+}: NewPasswordFacts) {
+  const texts = readPageTexts(pageFacts.language)
+  const pageTexts = texts.newPassword
   const invited = purpose === 'invitation'
-  const title = invited ? words.invitationTitle : words.resetTitle
-  const { least, most } = passwordLength
+  const title = invited ? pageTexts.invitationTitle : pageTexts.resetTitle
+  const { least, most: maxLength } = passwordLength
   const who = html`<strong>${isolateName(user.name)}</strong>`
   return renderFrame({
-    ...facts,
+    ...pageFacts,
     title,
-    failed: wrong !== undefined,
-    main: html`<p class="lead">${invited ? words.invitationLead(who, html`<strong>${isolateName(facts.organisation.name)}</strong>`) : words.resetLead(who)}</p>
-${renderSummary(texts, undefined, wrong)}
+    failed: fieldErrors !== undefined,
+    main: html`<p class="lead">${invited ? pageTexts.invitationLead(who, html`<strong>${isolateName(pageFacts.organisation.name)}</strong>`) : pageTexts.resetLead(who)}</p>
+${renderSummary(texts, undefined, fieldErrors)}
 ${renderForm({
   action,
   hidden: { ...hidden, csrf },
   main: html`${renderField({ name: 'username', label: texts.username, autocomplete: 'username', value: user.username, readonly: true })}
 ${renderField({
   name: 'password',
-  label: words.label,
+  label: pageTexts.label,
   type: 'password',
   autocomplete: 'new-password',
-  error: wrong?.password,
-  hint: html`<ul>${words.rules(least, most).map((rule) => html`<li>${rule}</li>`)}</ul>`,
+  error: fieldErrors?.password,
+  hint: html`<ul>${pageTexts.rules(least, maxLength).map((rule) => html`<li>${rule}</li>`)}</ul>`,
 })}
-${renderField({ name: 'repeat', label: words.repeat, type: 'password', autocomplete: 'new-password', error: wrong?.repeat })}
-${renderButton(invited ? words.invitationSubmit : words.resetSubmit)}`,
+${renderField({ name: 'repeat', label: pageTexts.repeat, type: 'password', autocomplete: 'new-password', error: fieldErrors?.repeat })}
+${renderButton(invited ? pageTexts.invitationSubmit : pageTexts.resetSubmit)}`,
 })}`,
   })
 }
@@ -200,24 +208,24 @@ type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 
 /** Returns the errors of a new password and its repetition; undefined if this check finds none. */
 function checkNewPassword(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
-  const words = texts.newPassword
-  const { least, most } = passwordLength
+  const pageTexts = texts.newPassword
+  const { least, most: maxLength } = passwordLength
   const length = [...password].length
-  if (length === 0) return { password: words.missing }
-  if (length < least) return { password: words.tooShort(least) }
-  if (length > most) return { password: texts.tooLong(most) }
-  if (repeat === '') return { repeat: words.repeatMissing }
-  return password === repeat ? undefined : { repeat: words.unequal }
+  if (length === 0) return { password: pageTexts.missing }
+  if (length < least) return { password: pageTexts.tooShort(least) }
+  if (length > maxLength) return { password: texts.tooLong(maxLength) }
+  if (repeat === '') return { repeat: pageTexts.repeatMissing }
+  return password === repeat ? undefined : { repeat: pageTexts.unequal }
 }
 
 /** Returns the invitation page for a user with single sign-on. Its form has no visible fields. */
-export function renderJoinPage({ action, csrf, user, hidden, ...facts }: LinkFacts): string {
-  const { join: words, newPassword } = readPageTexts(facts.language)
+export function renderJoinPage({ action, csrf, user, hidden, ...pageFacts }: LinkFacts): string {
+  const { join: pageTexts, newPassword } = readPageTexts(pageFacts.language)
   return renderFrame({
-    ...facts,
+    ...pageFacts,
     title: newPassword.invitationTitle,
-    main: html`<p class="lead">${words.lead(html`<strong>${isolateName(user.name)}</strong>`, html`<strong>${isolateName(facts.organisation.name)}</strong>`)}</p>
-<p>${words.sso}</p>
-${renderForm({ action, hidden: { ...hidden, csrf }, main: renderButton(words.submit) })}`,
+    main: html`<p class="lead">${pageTexts.lead(html`<strong>${isolateName(user.name)}</strong>`, html`<strong>${isolateName(pageFacts.organisation.name)}</strong>`)}</p>
+<p>${pageTexts.sso}</p>
+${renderForm({ action, hidden: { ...hidden, csrf }, main: renderButton(pageTexts.submit) })}`,
   })
 }

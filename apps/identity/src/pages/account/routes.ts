@@ -61,8 +61,12 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {
-          const ended = await endSessionOfToken(trx, refreshToken)
-          audit(ended?.session ?? null, { outcome: ended ? 'signed out' : 'unknown' }, ended?.by)
+          const endedSessions = await endSessionOfToken(trx, refreshToken)
+          audit(
+            endedSessions?.session ?? null,
+            { outcome: endedSessions ? 'signed out' : 'unknown' },
+            endedSessions?.actor,
+          )
         }),
       )
     sendPage(response, 200, renderSignedOutPage(readPageFacts(request, prefix)))
@@ -72,24 +76,30 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
 
 /** The final pages of each flow. Their addresses contain no data and can be reloaded. */
 const finalPages: Record<string, (texts: PageTexts) => { title: string; text: string }> = {
-  '/account/invitation-accepted': ({ newPassword: words }) => ({
-    title: words.invitationDoneTitle,
-    text: words.invitationDone,
+  '/account/invitation-accepted': ({ newPassword: pageTexts }) => ({
+    title: pageTexts.invitationDoneTitle,
+    text: pageTexts.invitationDone,
   }),
   '/account/joined': ({ newPassword, join }) => ({ title: newPassword.invitationDoneTitle, text: join.done }),
-  '/account/password-changed': ({ newPassword: words }) => ({ title: words.resetDoneTitle, text: words.resetDone }),
-  '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
+  '/account/password-changed': ({ newPassword: pageTexts }) => ({
+    title: pageTexts.resetDoneTitle,
+    text: pageTexts.resetDone,
+  }),
+  '/account/forgot-password-sent': ({ forgotPassword: pageTexts }) => ({
+    title: pageTexts.doneTitle,
+    text: pageTexts.done,
+  }),
 }
 
 function createFinalPageRoutes({ prefix, home }: PageRouteContext): Router {
   const routes = Router()
   for (const [path, wordsOf] of Object.entries(finalPages))
     routes.get(path, (request, response) => {
-      const facts = readPageFacts(request, prefix)
-      const texts = readPageTexts(facts.language)
+      const pageFacts = readPageFacts(request, prefix)
+      const texts = readPageTexts(pageFacts.language)
       // After a request for a link, users have to open their mail, not to sign in.
       const next = path === '/account/forgot-password-sent' ? {} : renderSignInLink(home, texts)
-      sendPage(response, 200, renderMessagePage({ ...facts, ...wordsOf(texts), status: 'success', ...next }))
+      sendPage(response, 200, renderMessagePage({ ...pageFacts, ...wordsOf(texts), status: 'success', ...next }))
     })
   return routes
 }

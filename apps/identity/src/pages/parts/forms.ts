@@ -55,9 +55,9 @@ export const renderButton = (
 export function renderSummary(
   texts: PageTexts,
   message: string | undefined,
-  wrong: Record<string, string | undefined> = {},
+  fieldErrors: Record<string, string | undefined> = {},
 ): HtmlMarkup {
-  const fields = Object.entries(wrong).filter(([, error]) => error)
+  const fields = Object.entries(fieldErrors).filter(([, error]) => error)
   if (!message && fields.length === 0) return html``
   return html`<div class="summary" role="alert" tabindex="-1" autofocus>
 <h2>${texts.problem}</h2>

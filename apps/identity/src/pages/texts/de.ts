@@ -7,7 +7,7 @@ export const de: PageTexts = {
   problem: 'Bitte prüfen Sie Ihre Eingaben',
   username: 'Benutzername',
   password: 'Passwort',
-  tooLong: (most) => `Geben Sie höchstens ${most} Zeichen ein.`,
+  tooLong: (maximum) => `Geben Sie höchstens ${maximum} Zeichen ein.`,
 
   signIn: {
     title: 'Anmelden',
@@ -47,7 +47,7 @@ export const de: PageTexts = {
       html`${application} möchte bei ${organisation} in Ihrem Namen handeln. Die Anwendung könnte dann:`,
     nothing: (application) => html`${application} möchte nur wissen, wer Sie sind.`,
     account: 'Ihre Kontodaten sehen: Name, Benutzername, E-Mail-Adresse, Rollen, Gruppen und Organisation',
-    as: (who, username) => html`Sie sind als ${who} (${username}) angemeldet.`,
+    as: (user, username) => html`Sie sind als ${user} (${username}) angemeldet.`,
     trust:
       'Erlauben Sie den Zugriff nur, wenn Sie der Anwendung vertrauen. Sie können ihn jederzeit über die API widerrufen (/users/me/applications). Auch Ihre Administratoren können ihn beenden, indem sie Ihre Sitzungen beenden.',
     allow: 'Erlauben',
@@ -79,7 +79,7 @@ export const de: PageTexts = {
   },
   signedIn: {
     title: 'Sie sind angemeldet',
-    lead: (who, username, organisation) => html`${who} (${username}) ist bei ${organisation} angemeldet.`,
+    lead: (user, username, organisation) => html`${user} (${username}) ist bei ${organisation} angemeldet.`,
     commandLine: 'Diese Anmeldung in der Befehlszeile verwenden',
     commands:
       'Führen Sie diese Zeilen in einem Terminal aus und fügen Sie das Refresh-Token ein, sobald die erste Zeile darauf wartet. Das Token erscheint weder auf dem Bildschirm noch im Befehlsverlauf. Die Antwort enthält das Access-Token für die API.',
@@ -100,14 +100,14 @@ export const de: PageTexts = {
   },
   newPassword: {
     invitationTitle: 'Willkommen',
-    invitationLead: (who, organisation) =>
-      html`Guten Tag ${who}, Sie wurden zu ${organisation} eingeladen. Legen Sie ein Passwort fest, um zu beginnen.`,
+    invitationLead: (user, organisation) =>
+      html`Guten Tag ${user}, Sie wurden zu ${organisation} eingeladen. Legen Sie ein Passwort fest, um zu beginnen.`,
     resetTitle: 'Neues Passwort festlegen',
-    resetLead: (who) => html`Neues Passwort für ${who}. Danach werden Sie auf allen Geräten abgemeldet.`,
+    resetLead: (user) => html`Neues Passwort für ${user}. Danach werden Sie auf allen Geräten abgemeldet.`,
     label: 'Neues Passwort',
     repeat: 'Neues Passwort wiederholen',
-    rules: (least, most) => [
-      `${least} bis ${most} Zeichen.`,
+    rules: (least, maximum) => [
+      `${least} bis ${maximum} Zeichen.`,
       'Alle Zeichen sind erlaubt, auch Leerzeichen. Mehrere ungewöhnliche Wörter sind leicht zu merken und schwer zu erraten.',
       'Keines der häufig verwendeten Passwörter.',
       'Ohne Ihren Namen, Ihren Benutzernamen, Ihre E-Mail-Adresse und den Namen Ihrer Organisation.',
@@ -131,7 +131,7 @@ export const de: PageTexts = {
     ask: 'Sie kennen die Adresse für die Anmeldung nicht? Fragen Sie die Person, die Sie eingeladen hat, oder Ihre Administratoren.',
   },
   join: {
-    lead: (who, organisation) => html`Guten Tag ${who}, Sie wurden zu ${organisation} eingeladen.`,
+    lead: (user, organisation) => html`Guten Tag ${user}, Sie wurden zu ${organisation} eingeladen.`,
     sso: 'Sie melden sich mit dem Konto Ihrer Organisation an. Ein eigenes Passwort brauchen Sie hier nicht.',
     submit: 'Beitreten',
     done: 'Sie können sich jetzt mit dem Konto Ihrer Organisation anmelden.',

@@ -9,7 +9,7 @@ export const en = {
   problem: 'There is a problem',
   username: 'Username',
   password: 'Password',
-  tooLong: (most: number) => `Enter at most ${most} characters.`,
+  tooLong: (maximum: number) => `Enter at most ${maximum} characters.`,
 
   signIn: {
     title: 'Sign in',
@@ -47,7 +47,7 @@ export const en = {
       html`${application} would like to act on your behalf at ${organisation}. It could then:`,
     nothing: (application: HtmlValue) => html`${application} would only like to know who you are.`,
     account: 'see your account details: name, username, e-mail address, roles, groups and organisation',
-    as: (who: HtmlValue, username: HtmlValue) => html`You are signed in as ${who} (${username}).`,
+    as: (user: HtmlValue, username: HtmlValue) => html`You are signed in as ${user} (${username}).`,
     trust:
       'Allow access only if you trust the application. You can revoke it at any time with the API (/users/me/applications). Your administrator can also end it by ending your sessions.',
     allow: 'Allow',
@@ -78,8 +78,8 @@ export const en = {
   },
   signedIn: {
     title: 'You are signed in',
-    lead: (who: HtmlValue, username: HtmlValue, organisation: HtmlValue) =>
-      html`${who} (${username}) is signed in to ${organisation}.`,
+    lead: (user: HtmlValue, username: HtmlValue, organisation: HtmlValue) =>
+      html`${user} (${username}) is signed in to ${organisation}.`,
     commandLine: 'Use this sign-in on the command line',
     commands:
       'Run these lines in a terminal, and paste the refresh token when the first line waits for it. The token does not appear on the screen or in the shell history. The response contains the access token for the API.',
@@ -99,14 +99,14 @@ export const en = {
   },
   newPassword: {
     invitationTitle: 'Welcome',
-    invitationLead: (who: HtmlValue, organisation: HtmlValue) =>
-      html`Hello ${who}. You have been invited to ${organisation}. Choose a password to get started.`,
+    invitationLead: (user: HtmlValue, organisation: HtmlValue) =>
+      html`Hello ${user}. You have been invited to ${organisation}. Choose a password to get started.`,
     resetTitle: 'Choose a new password',
-    resetLead: (who: HtmlValue) => html`New password for ${who}. You will then be signed out on all devices.`,
+    resetLead: (user: HtmlValue) => html`New password for ${user}. You will then be signed out on all devices.`,
     label: 'New password',
     repeat: 'Confirm new password',
-    rules: (least: number, most: number) => [
-      `${least} to ${most} characters.`,
+    rules: (least: number, maximum: number) => [
+      `${least} to ${maximum} characters.`,
       'All characters are allowed, including spaces. A few unusual words are easy to remember and hard to guess.',
       'No commonly used password.',
       'Not your name, your username, your e-mail address or the name of your organisation.',
@@ -132,7 +132,7 @@ export const en = {
   },
   /** The invitation page for a user with single sign-on, with the titles of `newPassword`. */
   join: {
-    lead: (who: HtmlValue, organisation: HtmlValue) => html`Hello ${who}. You have been invited to ${organisation}.`,
+    lead: (user: HtmlValue, organisation: HtmlValue) => html`Hello ${user}. You have been invited to ${organisation}.`,
     sso: 'You sign in with your organisation’s account. You do not need a separate password here.',
     submit: 'Join',
     done: 'You can now sign in with your organisation’s account.',
@@ -165,7 +165,7 @@ export const en = {
     },
     wrongRequest: {
       title: 'This application is not set up for sign-in here',
-      text: 'The application requested something that it is not allowed to. Go back to the application and tell the person responsible for it.',
+      text: 'The application requested something that it is not allowed to. Go back to the application and inform the person responsible for it.',
     },
     broken: {
       title: 'Something went wrong',

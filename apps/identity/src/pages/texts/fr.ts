@@ -7,7 +7,7 @@ export const fr: PageTexts = {
   problem: 'Veuillez vérifier votre saisie',
   username: 'Nom d’utilisateur',
   password: 'Mot de passe',
-  tooLong: (most) => `Saisissez ${most} caractères au maximum.`,
+  tooLong: (maximum) => `Saisissez ${maximum} caractères au maximum.`,
 
   signIn: {
     title: 'Connexion',
@@ -47,7 +47,7 @@ export const fr: PageTexts = {
     nothing: (application) => html`${application} souhaite uniquement connaître votre identité.`,
     account:
       'voir les informations de votre compte : nom, nom d’utilisateur, adresse e-mail, rôles, groupes et organisation',
-    as: (who, username) => html`Compte utilisé : ${who} (${username}).`,
+    as: (user, username) => html`Compte utilisé : ${user} (${username}).`,
     trust:
       'N’autorisez l’accès que si vous faites confiance à l’application. Vous pouvez le révoquer à tout moment avec l’API (/users/me/applications) ; votre administrateur peut aussi y mettre fin en fermant vos sessions.',
     allow: 'Autoriser',
@@ -78,8 +78,8 @@ export const fr: PageTexts = {
   },
   signedIn: {
     title: 'Connexion réussie',
-    lead: (who, username, organisation) =>
-      html`Vous utilisez le compte de ${who} (${username}) au sein de ${organisation}.`,
+    lead: (user, username, organisation) =>
+      html`Vous utilisez le compte de ${user} (${username}) au sein de ${organisation}.`,
     commandLine: 'Utiliser cette connexion en ligne de commande',
     commands:
       'Exécutez ces lignes dans un terminal et collez le jeton d’actualisation quand la première ligne l’attend. Ce jeton n’apparaît ni à l’écran ni dans l’historique des commandes. La réponse contient le jeton d’accès pour l’API.',
@@ -100,14 +100,14 @@ export const fr: PageTexts = {
   },
   newPassword: {
     invitationTitle: 'Bienvenue',
-    invitationLead: (who, organisation) =>
-      html`Bonjour ${who}. Vous avez reçu une invitation à rejoindre ${organisation}. Choisissez un mot de passe pour commencer.`,
+    invitationLead: (user, organisation) =>
+      html`Bonjour ${user}. Vous avez reçu une invitation à rejoindre ${organisation}. Choisissez un mot de passe pour commencer.`,
     resetTitle: 'Choisir un nouveau mot de passe',
-    resetLead: (who) => html`Nouveau mot de passe pour ${who}. Toutes vos sessions seront ensuite fermées.`,
+    resetLead: (user) => html`Nouveau mot de passe pour ${user}. Toutes vos sessions seront ensuite fermées.`,
     label: 'Nouveau mot de passe',
     repeat: 'Confirmez le nouveau mot de passe',
-    rules: (least, most) => [
-      `De ${least} à ${most} caractères.`,
+    rules: (least, maximum) => [
+      `De ${least} à ${maximum} caractères.`,
       'Tous les caractères sont acceptés, y compris les espaces : quelques mots inhabituels sont faciles à retenir et difficiles à deviner.',
       'Pas de mot de passe trop répandu.',
       'Sans votre nom, votre nom d’utilisateur, votre adresse e-mail ni le nom de votre organisation.',
@@ -131,7 +131,7 @@ export const fr: PageTexts = {
     ask: 'Vous ne connaissez pas l’adresse de connexion ? Demandez-la à la personne qui vous a envoyé l’invitation ou à votre administrateur.',
   },
   join: {
-    lead: (who, organisation) => html`Bonjour ${who}. Vous avez reçu une invitation à rejoindre ${organisation}.`,
+    lead: (user, organisation) => html`Bonjour ${user}. Vous avez reçu une invitation à rejoindre ${organisation}.`,
     sso: 'Vous vous connectez avec le compte de votre organisation : vous n’avez pas besoin d’un mot de passe distinct ici.',
     submit: 'Rejoindre l’organisation',
     done: 'Vous pouvez maintenant vous connecter avec le compte de votre organisation.',

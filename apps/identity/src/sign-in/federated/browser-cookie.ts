@@ -23,8 +23,8 @@ export function createBrowserCookies(callback: URL): BrowserCookies {
     set: (browser, secret) => cookie(browser, secret, stateLifetimeSeconds),
     clear: (browser) => cookie(browser, '', 0),
     read(header, browser) {
-      const found = findCookie(header, name(browser))
-      return found && /^[\w-]{43}$/.test(found) ? found : undefined
+      const cookieValue = findCookie(header, name(browser))
+      return cookieValue && /^[\w-]{43}$/.test(cookieValue) ? cookieValue : undefined
     },
   }
 }

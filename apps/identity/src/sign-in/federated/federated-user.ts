@@ -62,8 +62,8 @@ async function activateUser(
   await sql`
     update users set status = 'ACTIVE', version = version + 1, updated_at = now(), updated_by = ${uid}
     where id = ${id}`.execute(trx)
-  const known = { client, username }
-  return { before: { ...known, status }, after: { ...known, status: 'ACTIVE' } }
+  const sameUser = { client, username }
+  return { before: { ...sameUser, status }, after: { ...sameUser, status: 'ACTIVE' } }
 }
 
 /** Stores the identity at the first sign-in. Returns false if user and identity do not belong together. */

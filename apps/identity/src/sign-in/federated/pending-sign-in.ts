@@ -53,8 +53,8 @@ export const deriveProofs = (secret: string) => ({
   codeVerifier: deriveFromSecret(secret, 'code verifier'),
 })
 
-const deriveFromSecret = (secret: string, what: string): string =>
-  createHmac('sha256', secret).update(what).digest('base64url')
+const deriveFromSecret = (secret: string, purpose: string): string =>
+  createHmac('sha256', secret).update(purpose).digest('base64url')
 
 /** Marks a state as used. Returns true for exactly one of any number of concurrent callbacks. */
 export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {

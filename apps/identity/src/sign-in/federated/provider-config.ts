@@ -41,9 +41,9 @@ type ProviderSettings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
 export async function findProviderConfig(
   db: Kysely<DB>,
   settings: ProviderSettings,
-  by: { clientCode: string } | { uid: string },
+  key: { clientCode: string } | { uid: string },
 ): Promise<ProviderConfig | undefined> {
-  const condition = 'uid' in by ? sql`p.uid = ${by.uid}` : sql`lower(c.code) = lower(${by.clientCode})`
+  const condition = 'uid' in key ? sql`p.uid = ${key.uid}` : sql`lower(c.code) = lower(${key.clientCode})`
   const { rows } = await sql<ProviderConfigRow>`
     select p.* from sso_provider_configs p join clients c on c.uid = p.client
     where ${condition} and not c.disabled and p.client_id is not null`.execute(db)

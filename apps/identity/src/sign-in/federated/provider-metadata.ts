@@ -30,31 +30,31 @@ const cacheMs = { found: 3_600_000, failed: 5_000 }
 const maxCached = 1000
 
 export function createFederation(outgoing: GuardedFetch): Federation {
-  const cache = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
+  const cache = new Map<string, { until: number; cachedMetadata: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
-    const found = discoverMetadata(issuer, outgoing)
+    const metadata = discoverMetadata(issuer, outgoing)
     cache.delete(issuer.href)
-    const entry = { until: Date.now() + cacheMs.found, found }
+    const entry = { until: Date.now() + cacheMs.found, cachedMetadata: metadata }
     cache.set(issuer.href, entry)
-    found.catch(() => (entry.until = Date.now() + cacheMs.failed))
+    metadata.catch(() => (entry.until = Date.now() + cacheMs.failed))
     const [oldest] = cache.keys()
     if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest)
-    return found
+    return metadata
   }
 
   return {
     outgoing,
     metadata(issuer) {
       const cached = cache.get(issuer.href)
-      return cached && Date.now() < cached.until ? cached.found : discoverAndCache(issuer)
+      return cached && Date.now() < cached.until ? cached.cachedMetadata : discoverAndCache(issuer)
     },
     forget: (issuer) => void cache.delete(issuer.href),
   }
 }
 
 /** Limits of provider requests in milliseconds and bytes. Responses are small, and users wait for them. */
-export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }
+export const outgoingLimits = { timeLimitMs: 5_000, maxBytes: 65_536 }
 
 /** The accepted asymmetric signature algorithms of ID tokens. */
 export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
@@ -64,10 +64,10 @@ const clockToleranceSeconds = 10
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
 async function discoverMetadata(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
   const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: listHttpExtensions(issuer) }
-  const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
+  const configuration = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
     throw toDiscoveryProblem(error, issuer)
   })
-  const { ...metadata } = found.serverMetadata()
+  const { ...metadata } = configuration.serverMetadata()
   // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
   if (new URL(metadata.issuer).href !== issuer.href) throw createIssuerMismatch(metadata.issuer, issuer)
   assertMetadataUsable(metadata)
@@ -86,10 +86,10 @@ function toDiscoveryProblem(error: unknown, issuer: URL): unknown {
   )
 }
 
-const createIssuerMismatch = (named: string, issuer: URL) =>
+const createIssuerMismatch = (namedIssuer: string, issuer: URL) =>
   new ProviderProblem(
     'SSO_ISSUER_MISMATCH',
-    `The provider at ${issuer.href} names the issuer ${toPrintableAscii(named)}. If that is correct, enter it as clientDomain.`,
+    `The provider at ${issuer.href} names the issuer ${toPrintableAscii(namedIssuer)}. If that is correct, enter it as clientDomain.`,
   )
 
 const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
@@ -97,11 +97,15 @@ const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice
 function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
   const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
-  if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
+  if (lacking)
+    throw new ProviderProblem(
+      'SSO_NOT_SUPPORTED',
+      `The provider’s metadata has no usable ${lacking[0]}. Correct the configuration of the provider.`,
+    )
   if (listAlgorithms(metadata as ServerMetadata).length === 0)
     throw new ProviderProblem(
       'SSO_NOT_SUPPORTED',
-      `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}).`,
+      `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}). Enable one of them there.`,
     )
 }
 
@@ -118,19 +122,19 @@ export interface ClientRegistration {
 }
 
 /** Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation applies at once. */
-export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
+export function createClientConfig({ metadata, ...client }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
-    us.clientId,
+    client.clientId,
     { [clockTolerance]: clockToleranceSeconds },
-    chooseClientAuth(metadata, us.clientSecret),
+    chooseClientAuth(metadata, client.clientSecret),
   )
   for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
     // The library expects a redirect URI without a query, but Sluice's redirect URI names the config in its query.
     if (options.body instanceof URLSearchParams && options.body.has('redirect_uri'))
-      options.body.set('redirect_uri', us.redirectUri)
+      options.body.set('redirect_uri', client.redirectUri)
     return outgoing.fetch(url, options as RequestInit)
   }
   return config

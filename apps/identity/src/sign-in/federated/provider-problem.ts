@@ -95,11 +95,11 @@ const claimSentences: Record<string, string> = {
 }
 
 function toClientErrorProblem(error: ClientError): ProviderProblem {
-  const inner = causesOf(error).findLast((cause) => cause instanceof Error) as Error & {
+  const innerError = causesOf(error).findLast((cause) => cause instanceof Error) as Error & {
     cause?: { claim?: string; parameters?: unknown }
   }
-  const claim = inner.cause?.claim ?? ''
-  const { message } = inner
+  const claim = innerError.cause?.claim ?? ''
+  const { message } = innerError
   const problem = (fault: ProviderFault, sentence: string) => new ProviderProblem(fault, sentence, error)
   switch (error.code) {
     case 'OAUTH_JWT_CLAIM_COMPARISON_FAILED':

@@ -43,7 +43,7 @@ export function takeHandover(
   db: Kysely<DB>,
   ticket: string,
   interaction: string,
-  facts: RequestAuditFacts,
+  auditContext: RequestAuditFacts,
 ): Promise<Omit<SignedIn, 'kind'> | undefined> {
   return transaction(db, async (trx) => {
     const { rows } = await sql<HandoverRow>`
@@ -62,7 +62,7 @@ export function takeHandover(
     const user = { uid: row.user, id: row.user_id, client: row.client }
     const session = { id: row.session_id, uid: row.session, expires_at: row.expires_at }
     if (row.good) return { user, session, amr: row.amr }
-    await endUnusedSession(trx, { user, session }, 'its ticket was late, or for another page', facts)
+    await endUnusedSession(trx, { user, session }, 'its ticket was late, or for another page', auditContext)
     return undefined
   })
 }

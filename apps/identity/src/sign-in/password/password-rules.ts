@@ -74,7 +74,7 @@ export function containsContextWord(password: string, owner: PasswordOwner): boo
 
 function listContextWords({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
   const local = email.slice(0, Math.max(0, email.lastIndexOf('@')))
-  const whole = [username, local, clientCode]
-  const parts = [...whole, name, clientName, productName].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
-  return [...whole, ...parts].map(foldText).filter((word) => [...word].length >= shortest)
+  const wholeNames = [username, local, clientCode]
+  const nameParts = [...wholeNames, name, clientName, productName].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
+  return [...wholeNames, ...nameParts].map(foldText).filter((word) => [...word].length >= shortest)
 }

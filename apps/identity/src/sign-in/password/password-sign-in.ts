@@ -31,7 +31,7 @@ export interface SignInContext {
     address: string
     /** Any text; the first 500 characters are kept. */
     userAgent: string
-    audit(object: string | null, details?: object, by?: AuditActor): void
+    audit(object: string | null, details?: object, actor?: AuditActor): void
   }
   /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
   expectedClient?: string | undefined

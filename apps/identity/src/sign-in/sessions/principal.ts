@@ -154,7 +154,7 @@ async function findApplicationSessionPrincipal(
   const [row] = rows
   if (!row) return undefined
   const { roles, dormantRoles = [], ...principal } = toUserPrincipal('session', row)
-  const within = (held: Role[]) => rolesWithin(held, row.scopes.join(' '))
+  const within = (heldRoles: Role[]) => rolesWithin(heldRoles, row.scopes.join(' '))
   return { ...principal, roles: within(roles), dormantRoles: within(dormantRoles) }
 }
 

@@ -22,7 +22,7 @@ export interface RefreshedSession {
 export interface RefreshRefusal {
   outcome: 'ended' | 'retried' | 'reused'
   session: string
-  by: { user: string; client: string }
+  actor: { user: string; client: string }
 }
 
 export const generateRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
@@ -58,7 +58,7 @@ export const buildRefreshTokenInsert = (hash: Buffer | RawBuilder<unknown>, open
 export async function exchangeRefreshToken(
   db: Kysely<DB>,
   token: string,
-  facts: AuditContext,
+  auditContext: AuditContext,
 ): Promise<RefreshedSession | undefined> {
   const [hash, refreshToken] = [hashSecret(token), generateRefreshToken()]
   const { rows } = await sql<RefreshedSession['session'] & { user: string; client: string }>`
@@ -78,12 +78,12 @@ export async function exchangeRefreshToken(
     ), next as (
       ${buildRefreshTokenInsert(hashSecret(refreshToken), sql`continued`)}
     ), audited as (
-      ${auditInsert(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
+      ${auditInsert(auditContext, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )
     select uid, client, expires_at, "user" from continued`.execute(db)
-  const [found] = rows
-  if (!found) return undefined
-  const { user, client, ...session } = found
+  const [tokenRow] = rows
+  if (!tokenRow) return undefined
+  const { user, client, ...session } = tokenRow
   return { refreshToken, session, user, client }
 }
 
@@ -102,25 +102,32 @@ export async function endSessionOfToken(
     select s.uid as session, u.uid as user, s.client
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
     where t.token_hash = ${hashSecret(token)}`.execute(trx)
-  const [found] = rows
-  if (!found) return undefined
-  const { session, ...by } = found
+  const [tokenRow] = rows
+  if (!tokenRow) return undefined
+  const { session, ...by } = tokenRow
   await endSession(trx, session, 'SIGNED_OUT')
-  return { session, by }
+  return { session, actor: by }
 }
 
 /** Returns why a token was not exchanged, and ends its session if it looks stolen. Undefined if the token was deleted. */
 export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
-  const { rows } = await sql<{ uid: string; user: string; client: string; over: boolean; late: boolean | null }>`
-    select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
-      t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as late
+  const { rows } = await sql<{
+    uid: string
+    user: string
+    client: string
+    hasEnded: boolean
+    isPastGrace: boolean | null
+  }>`
+    select s.uid, u.uid as user, s.client, s.ended_at is not null as "hasEnded",
+      t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as "isPastGrace"
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
     where t.token_hash = ${hashSecret(token)} for update of s`.execute(trx)
-  const [found] = rows
-  if (!found) return undefined
-  const { uid, user, client, over, late } = found
+  const [tokenRow] = rows
+  if (!tokenRow) return undefined
+  const { uid, user, client, hasEnded, isPastGrace } = tokenRow
   // The token is unused, so its session ended, its user was deactivated or its client was disabled.
-  const outcome = over || late === null ? 'ended' : late ? 'reused' : 'retried'
+  let outcome: RefreshRefusal['outcome'] = isPastGrace ? 'reused' : 'retried'
+  if (hasEnded || isPastGrace === null) outcome = 'ended'
   if (outcome === 'reused') await endSession(trx, uid, 'REUSED')
-  return { outcome, session: uid, by: { user, client } }
+  return { outcome, session: uid, actor: { user, client } }
 }

@@ -118,7 +118,7 @@ export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<n
 /** Ends sessions in the order of their ids, so that it reads each session only once. */
 function endInBatches(
   db: Kysely<DB>,
-  which: RawBuilder<unknown>,
+  condition: RawBuilder<unknown>,
   reason: EndReason,
   signal?: AbortSignal,
 ): Promise<number> {
@@ -127,7 +127,7 @@ function endInBatches(
     async (size) => {
       const { rows } = await sql<{ id: number }>`
         update sessions set ended_at = now(), end_reason = ${reason} where id = any(array(
-          select id from sessions s where id > ${last} and ${which} and ended_at is null
+          select id from sessions s where id > ${last} and ${condition} and ended_at is null
           order by id limit ${size} for update))
         returning id`.execute(db)
       for (const { id } of rows) last = Math.max(last, id)
@@ -137,9 +137,9 @@ function endInBatches(
   )
 }
 
-async function endWhere(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
+async function endWhere(trx: Kysely<DB>, condition: RawBuilder<unknown>, reason: EndReason): Promise<number> {
   const { numAffectedRows } = await sql`
-    update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
+    update sessions s set ended_at = now(), end_reason = ${reason} where ${condition} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)
 }
 
@@ -159,7 +159,7 @@ export async function endUnusedSession(
   trx: Transaction<DB>,
   { session, user }: UnusedSession,
   outcome: string,
-  facts: RequestAuditFacts,
+  auditContext: RequestAuditFacts,
 ): Promise<void> {
   await endSession(trx, session.uid, 'SIGNED_OUT')
   await recordAudit(trx, {
@@ -168,6 +168,6 @@ export async function endUnusedSession(
     client: user.client,
     object: session.uid,
     details: { outcome },
-    ...facts,
+    ...auditContext,
   })
 }

@@ -215,7 +215,7 @@ export async function undoAttempt(db: Kysely<DB>, { account, network }: Throttle
 interface ThrottleAuditContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
-  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
+  request: { audit(object: string | null, details?: object, actor?: AuditActor): void }
 }
 
 /**

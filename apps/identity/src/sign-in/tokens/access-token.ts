@@ -41,4 +41,4 @@ interface RegisteredClaims {
   exp: number
 }
 
-const encodeTokenPart = (of: object): string => Buffer.from(JSON.stringify(of)).toString('base64url')
+const encodeTokenPart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')

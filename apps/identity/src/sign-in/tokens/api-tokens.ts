@@ -19,7 +19,7 @@ export interface ApiTokenRow {
   last_used_at: Date | null
   usable: boolean
   /** All roles of the user, which limit the token's `roles`. */
-  held: Role[]
+  held_roles: Role[]
   /** The feature switches of the user's client, which disable roles. */
   manager_enabled: boolean
   routes_enabled: boolean
@@ -33,7 +33,7 @@ const markOf = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
 export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${markOf})`
 
 const tokenColumns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
-  u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
+  u.roles as held_roles, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
 /** Returns a checksum of 36 bits, by which a mistyped token or similar text is detected without a query. */
 const computeChecksum = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)

@@ -47,9 +47,9 @@ export type RotationResult =
 /** Promotes the next key to sign now. `immediately` skips the time that clients need to fetch it. */
 export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, immediately = false): Promise<RotationResult> =>
   changeKeysExclusively(db, async (trx) => {
-    const known = await listKeys(trx)
-    if (!known.current) await addKey(trx, ring, 'CURRENT')
-    const next = known.next ?? (await addKey(trx, ring, 'NEXT'))
+    const keys = await listKeys(trx)
+    if (!keys.current) await addKey(trx, ring, 'CURRENT')
+    const next = keys.next ?? (await addKey(trx, ring, 'NEXT'))
     if (!immediately && !isOlderThan(next, prepublishMinutes)) {
       const signsFrom = new Date(next.state_since.getTime() + prepublishMinutes * 60_000)
       return { outcome: 'published', kid: next.kid, signsFrom }
@@ -66,7 +66,7 @@ export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
 
 async function listKeys(trx: Kysely<DB>) {
   const keys = await listStoredKeys(trx)
-  const inState = (wanted: StoredKey['state']) => keys.find(({ state }) => state === wanted)
+  const inState = (wantedState: StoredKey['state']) => keys.find(({ state }) => state === wantedState)
   return { current: inState('CURRENT'), next: inState('NEXT') }
 }
 

@@ -22,13 +22,13 @@ export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
   /** Returns `writing` with cached look-ups, for many objects in one transaction. */
   cached?(trx: Transaction<DB>, input: RequestContext): NamedWriter<Row, Body>
   /** Completes the sent bodies, with stored objects if needed. Calls `collect` for each; it keeps the violations. */
-  complete?(sent: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
+  complete?(sentObjects: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
   /** The last step of a save, for example to queue a run. Returns further fields for the response. */
   present?(saved: SavedRow<Row>): object
 }
 
-/** Runs `work` for the object at `index` and keeps the violations that it throws. */
-type CollectViolations = (index: number, work: () => Promise<void>) => Promise<unknown>
+/** Runs `callback` for the object at `index` and keeps the violations that it throws. */
+type CollectViolations = (index: number, callback: () => Promise<void>) => Promise<unknown>
 
 /**
  * Returns the operation that saves several objects in one transaction, or none. It checks each object like a request for a single
@@ -39,32 +39,32 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   kind: NamedKind<Row, Body & { name: string }, Sent>,
 ): Operation<PipelineContext> {
   const list = signature.id.split('.')[0]!
-  return definePipelineOperation(signature, async (given) => {
-    const input = given as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
-    const sent = input.body[list]!
-    const at = (index: number) => `/${list}/${index}`
+  return definePipelineOperation(signature, async (operationInput) => {
+    const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
+    const sentObjects = input.body[list]!
+    const pointerOf = (index: number) => `/${list}/${index}`
     const violations = createViolationList()
-    const collect: CollectViolations = (index, work) => violations.collect(at(index), work)
+    const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
     const bodies = kind.complete
-      ? await kind.complete(sent, input, collect)
-      : (sent as unknown as (Body & { name: string })[])
+      ? await kind.complete(sentObjects, input, collect)
+      : (sentObjects as unknown as (Body & { name: string })[])
     violations.throwIfAny()
     for (const [index, repeated] of findRepeatedNames(bodies))
-      violations.add(`${at(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
+      violations.add(`${pointerOf(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
     for (const [index, body] of bodies.entries()) {
-      await violations.collect(at(index), async () => kind.writing.check(body, input))
+      await violations.collect(pointerOf(index), async () => kind.writing.check(body, input))
       if (violations.isFull) break
     }
     violations.throwIfAny()
     return input.write(async (trx) => {
-      const saved = await saveByName(trx, kind, bodies, input, { at, violations })
-      for (const one of saved) auditSaved(one, input.request)
+      const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations })
+      for (const savedRow of saved) auditSaved(savedRow, input.request)
       return {
-        [list]: saved.map((one) => ({
-          id: one.after.uid,
-          name: one.after.name,
-          result: one.before ? 'UPDATED' : 'CREATED',
-          ...kind.present?.(one),
+        [list]: saved.map((savedRow) => ({
+          id: savedRow.after.uid,
+          name: savedRow.after.name,
+          result: savedRow.before ? 'UPDATED' : 'CREATED',
+          ...kind.present?.(savedRow),
         })),
       }
     })
@@ -76,19 +76,19 @@ export async function saveList<Row extends NamedRow, Body extends { name: string
   kind: NamedKind<Row, Body>,
   { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
 ): Promise<Row[]> {
-  const at = (index: number) => `/${index}`
+  const pointerOf = (index: number) => `/${index}`
   for (const [index, body] of bodies.entries())
-    await firstViolation.collect(at(index), async () => kind.writing.check(body, input))
+    await firstViolation.collect(pointerOf(index), async () => kind.writing.check(body, input))
   return input.write(async (trx) => {
-    const saved = await saveByName(trx, kind, bodies, input, { at, violations: firstViolation })
-    for (const one of saved) auditSaved(one, input.request)
+    const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations: firstViolation })
+    for (const savedRow of saved) auditSaved(savedRow, input.request)
     return saved.map(({ after }) => after)
   })
 }
 
 export interface SaveOptions {
   /** Returns the JSON pointer of an object. */
-  at(index: number): string
+  pointerOf(index: number): string
   violations: ViolationList
   /** Returns the former name of an object that the save renames. */
   formerName?(index: number): string | undefined
@@ -136,19 +136,19 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
     // The caller may not write the missing ones.
     if (locked.size < stored.length) throw new CannotSaveTogether()
     const writing = kind.cached?.(trx, input) ?? kind.writing
-    const fresh: { index: number; columns: object }[] = []
+    const newItems: { index: number; columns: object }[] = []
     for (const [index, body] of bodies.entries()) {
       signal?.throwIfAborted()
       const before = locked.get(uids[index] ?? '')
       if (before) saved[index] = await saveRow(trx, { records, writing }, body, before, input)
-      else fresh.push({ index, columns: await writing.columns(trx, body, undefined, input) })
+      else newItems.push({ index, columns: await writing.columns(trx, body, undefined, input) })
     }
     const rows = await records.insertAll(
       trx,
       caller,
-      fresh.map(({ columns }) => columns),
+      newItems.map(({ columns }) => columns),
     )
-    for (const [place, { index }] of fresh.entries()) {
+    for (const [place, { index }] of newItems.entries()) {
       const after = rows[place]!
       saved[index] = { after, parts: (await writing.writeParts?.(trx, after, bodies[index]!, undefined, input)) ?? {} }
     }
@@ -168,13 +168,13 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
   kind: NamedKind<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
-  { at, violations, formerName, signal }: SaveOptions,
+  { pointerOf, violations, formerName, signal }: SaveOptions,
 ): Promise<SavedRow<Row>[]> {
   const saved: SavedRow<Row>[] = []
   for (const [index, body] of bodies.entries()) {
     signal?.throwIfAborted()
     await sql`savepoint one`.execute(trx)
-    const isValid = await violations.collect(at(index), async () => {
+    const isValid = await violations.collect(pointerOf(index), async () => {
       const uidOf = await findUidsByName(trx, kind, [body], input, () => formerName?.(index))
       const uid = uidOf(0)
       const before = uid === undefined ? undefined : await lockNamed(trx, kind, uid, input)
@@ -231,9 +231,9 @@ async function lockNamed<Row extends NamedRow>(
 
 /** Yields the index of each object whose name another object before it has. */
 export function* findRepeatedNames(bodies: readonly { name: string }[]): Generator<[index: number, name: string]> {
-  const seen = new Set<string>()
+  const names = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
-    if (seen.has(name)) yield [index, name]
-    seen.add(name)
+    if (names.has(name)) yield [index, name]
+    names.add(name)
   }
 }

@@ -9,8 +9,8 @@ const maxViolations = 100
 export interface ViolationList {
   readonly isFull: boolean
   add(pointer: string, detail: string): void
-  /** Takes the violations that `work` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
-  collect(at: string, work: () => Promise<void>): Promise<boolean>
+  /** Takes the violations that `callback` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
+  collect(at: string, callback: () => Promise<void>): Promise<boolean>
   throwIfAny(): void
 }
 
@@ -18,33 +18,33 @@ export interface ViolationList {
 export function createViolationList(
   describe: (violation: FieldViolation) => FieldViolation = (one) => one,
 ): ViolationList {
-  const found: FieldViolation[] = []
+  const violations: FieldViolation[] = []
   return {
     get isFull(): boolean {
-      return found.length >= maxViolations
+      return violations.length >= maxViolations
     },
 
     add(pointer: string, detail: string): void {
-      found.push({ pointer, detail })
+      violations.push({ pointer, detail })
     },
 
-    async collect(at: string, work: () => Promise<void>): Promise<boolean> {
+    async collect(at: string, callback: () => Promise<void>): Promise<boolean> {
       try {
-        await work()
+        await callback()
         return true
       } catch (error) {
         const problem = toViolations(error)
         if (!problem) throw error
-        found.push(...violationsAt(at, problem).map(describe))
+        violations.push(...violationsAt(at, problem).map(describe))
         return false
       }
     },
 
     throwIfAny(): void {
-      if (found.length === 0) return
+      if (violations.length === 0) return
       throw new Problem(422, 'not-saved', 'None of the objects was saved.', {
-        detail: `The request has ${found.length === 1 ? '1 error' : `${found.length} errors`}: correct them and send it again. The first error: ${found[0]!.detail}`,
-        errors: found.slice(0, maxViolations),
+        detail: `The request has ${violations.length === 1 ? '1 error' : `${violations.length} errors`}: correct them and send it again. The first error: ${violations[0]!.detail}`,
+        errors: violations.slice(0, maxViolations),
       })
     },
   }
@@ -64,9 +64,9 @@ export const firstViolation: ViolationList = {
     throw problems.refused(pointer, detail)
   },
 
-  async collect(at, work) {
+  async collect(at, callback) {
     try {
-      await work()
+      await callback()
       return true
     } catch (error) {
       const problem = toViolations(error)

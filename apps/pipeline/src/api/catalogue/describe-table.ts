@@ -88,11 +88,11 @@ async function readEditableTable(
   { uid, name }: { uid: string; name: string },
 ): Promise<{ schema: DescribedSchema; owner: DescribedOwner | undefined }> {
   const [readable, writable] = [visibleTo(caller, 'READ'), visibleTo(caller, 'READ_WRITE')]
-  const may = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
+  const mayRole = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
   const schemas = isUid(uid)
     ? await sql<DescribedSchema>`
         select r.id, r.uid, r.schema_name, ${readable} as readable,
-          ${may('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
+          ${mayRole('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
         from schemas r where r.uid = ${uid} and r.client = ${caller.client}`.execute(db)
     : { rows: [] }
   const [schema] = schemas.rows
@@ -100,12 +100,12 @@ async function readEditableTable(
   // PostgreSQL rejects texts with a NUL.
   if (name.includes('\0')) throw problems.notFound('table')
   const { rows: owners } = await sql<DescribedOwner>`
-    select r.uid, r.table_name as relation, r.name, r.description, ${may('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
-      ${may('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
+    select r.uid, r.table_name as relation, r.name, r.description, ${mayRole('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
+      ${mayRole('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
     from data_pipelines r where r.schema_id = ${schema.id} and r.table_name = any(${possibleOwners(name)})
     union all
-    select r.uid, r.view_name, r.name, r.description, ${may('ROLE_SEE_VIEW')} and ${readable},
-      ${may('ROLE_MANAGE_VIEW')} and ${writable}
+    select r.uid, r.view_name, r.name, r.description, ${mayRole('ROLE_SEE_VIEW')} and ${readable},
+      ${mayRole('ROLE_MANAGE_VIEW')} and ${writable}
     from views r where r.schema_id = ${schema.id} and r.view_name = ${name}`.execute(db)
   const [owner] = owners.toSorted((one, other) => other.relation.length - one.relation.length)
   const seesAll = hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
@@ -121,22 +121,26 @@ async function readEditableTable(
 /** Returns the names of main tables to which a table can belong: `a__b__c` belongs to the pipeline of `a__b` or `a`. */
 function possibleOwners(name: string): string[] {
   const names = [name]
-  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) names.push(name.slice(0, at))
+  for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
+    names.push(name.slice(0, separator))
   return names
 }
 
 /** Returns the texts of a body by column. Throws 422 for a column that the table does not have, and for a repeated one. */
 function parseDescriptions(
   { description, columns = [] }: TableDescriptionsBody,
-  known: readonly string[],
+  columnNames: readonly string[],
 ): Map<string, string> {
   const texts = new Map(description === undefined ? [] : [[ofTable, description]])
   for (const [index, { name, description: text }] of columns.entries()) {
     const pointer = `/columns/${index}/name`
     if (texts.has(name) && name !== ofTable)
       throw problems.refused(pointer, `The column "${name}" is in the list twice. Remove one of them.`)
-    if (!known.includes(name))
-      throw problems.refused(pointer, `The table has no column "${name}". Its columns: ${shorten(known.join(', '))}.`)
+    if (!columnNames.includes(name))
+      throw problems.refused(
+        pointer,
+        `The table has no column "${name}". Its columns: ${shorten(columnNames.join(', '))}.`,
+      )
     texts.set(name, text)
   }
   return texts

@@ -37,9 +37,9 @@ type ReadTableRowsRequest = OperationInput<PipelineContext, '/schemas/:uid/table
 /** Lists tables and views by schema, then by name. */
 async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[]>> {
   const { query, params, request, warehouses, caller, db } = input
-  const { page = 1, pageSize = 50, query: part = '' } = query
+  const { page = 1, pageSize = 50, query: text = '' } = query
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
-  const matching = visible.filter(({ name }) => name.includes(part.toLowerCase()))
+  const matching = visible.filter(({ name }) => name.includes(text.toLowerCase()))
   const places = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
   const found = places.length === 0 ? [] : await warehouse!.catalog.findTables(places)
@@ -104,14 +104,14 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
 
 /** Splits `schema.table.na` at its dots. Names may be in double quotes, of which the last may be missing. */
 function splitName(text: string): { qualifiers: string[]; partialName: string } {
-  const parts = ['']
+  const nameParts = ['']
   let isQuoted = false
   for (const character of text) {
     if (character === '"') isQuoted = !isQuoted
-    else if (character === '.' && !isQuoted) parts.push('')
-    else parts[parts.length - 1] += character
+    else if (character === '.' && !isQuoted) nameParts.push('')
+    else nameParts[nameParts.length - 1] += character
   }
-  return { qualifiers: parts.slice(0, -1), partialName: parts.at(-1)! }
+  return { qualifiers: nameParts.slice(0, -1), partialName: nameParts.at(-1)! }
 }
 
 /** Returns the tables that a qualified column name can belong to: of any schema, or of one. Without a qualifier, all tables. */
@@ -166,8 +166,8 @@ async function readCatalogueProfile(
 async function readTableLineage(
   input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/lineage', undefined, undefined>,
 ): Promise<Lineage> {
-  const { place } = await requireCatalogueTable(input)
-  const relation = { schema: place.schema, name: place.name }
+  const { place: visibleTable } = await requireCatalogueTable(input)
+  const relation = { schema: visibleTable.schema, name: visibleTable.name }
   const owners = await findOwners(input.db, input.caller.client, [relation])
   const creators = owners.filter(({ kind }) => kind !== 'TABLE')
   return readLineage(input, { kind: 'TABLE', client: input.caller.client, relation }, creators)

@@ -26,9 +26,9 @@ export async function listCatalogueSchemas(context: CatalogueContext, uid?: stri
   const { db, caller } = context
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
   const scope = maySeeAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
-  let found = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
-  if (uid !== undefined) found = found.where('uid', '=', uid)
-  const rows = await found.execute()
+  let visibleSchemas = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
+  if (uid !== undefined) visibleSchemas = visibleSchemas.where('uid', '=', uid)
+  const rows = await visibleSchemas.execute()
   if (uid !== undefined && rows.length === 0) throw problems.notFound('schema')
   return rows
 }
@@ -50,13 +50,13 @@ export async function listVisibleTables(
     findTableOwners(context, schemas),
     listTablesToDrop(context),
   ])
-  const all = maySeeAllData(context)
+  const seesAll = maySeeAllData(context)
   return relations.flatMap((place) => {
     const key = tableKey(place)
     const owner = owners.get(key) ?? findMainTableOwner(place, owners)
-    if (toDrop.has(key) || !(owner ? owner.shown : all)) return []
+    if (toDrop.has(key) || !(owner ? owner.shown : seesAll)) return []
     // The rows of a further table need the permission to read all loaded data.
-    const mayReadRows = all || owners.has(key)
+    const mayReadRows = seesAll || owners.has(key)
     return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
   })
 }
@@ -65,9 +65,9 @@ const tableKey = ({ schema, name }: TablePlace) => JSON.stringify([schema, name]
 
 /** Finds the pipeline of an additional table, which is named like the pipeline's main table with `__` and a suffix. */
 function findMainTableOwner({ schema, name }: TablePlace, owners: ReadonlyMap<string, TableOwner>) {
-  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
-    const owner = owners.get(tableKey({ schema, name: name.slice(0, at) }))
-    if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }
+  for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1)) {
+    const owner = owners.get(tableKey({ schema, name: name.slice(0, separator) }))
+    if (owner) return { ...owner, name: `${owner.name}: ${name.slice(separator + 2)}` }
   }
   return undefined
 }
@@ -88,11 +88,11 @@ async function findTableOwners(
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
   const seesPipelines = hasRole(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
-  const all = maySeeAllData(context)
+  const seesAll = maySeeAllData(context)
   const seesViews = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
-      ${all}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
+      ${seesAll}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
     from data_pipelines r where r.schema_id = any(${ids}::bigint[])
     union all
     select r.schema_id, r.view_name, r.name, r.description, ${seesViews}::boolean and ${visible}

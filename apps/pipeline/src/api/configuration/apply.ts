@@ -237,7 +237,7 @@ async function saveObjects(
   }
   violations.throwIfAny()
   const formerName = (place: number) => objects[indexes[place]!]!.was
-  return saveByName(trx, named, bodies, input, { at, violations, formerName, signal }) as Promise<
+  return saveByName(trx, named, bodies, input, { pointerOf: at, violations, formerName, signal }) as Promise<
     SavedRow<DescribedRow['row']>[]
   >
 }

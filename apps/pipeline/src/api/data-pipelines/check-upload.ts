@@ -47,7 +47,7 @@ export interface UploadCheck {
 
 /** The first row of a file, or why the settings of the pipeline cannot read it, or why the check is not possible now. */
 type FirstRowResult =
-  | { found: SourcePreview }
+  | { preview: SourcePreview }
   | { failure: { code: string; message: string } }
   | { checkSkipped: string }
 
@@ -74,20 +74,20 @@ export async function checkUpload(
     const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
     return { mismatch: hasColumns ? describeEmptying(schemaChanges) : describeFailure(message) }
   }
-  const { found } = outcome
-  const sentences = last ? compareWithLastLoad(last, found, pipeline, definition) : listFailures(found)
-  if (found.unread !== undefined) sentences.push(found.unread)
+  const { preview } = outcome
+  const sentences = last ? compareWithLastLoad(last, preview, pipeline, definition) : listFailures(preview)
+  if (preview.unread !== undefined) sentences.push(preview.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
 
 /** Returns sentences about the next run. If the run would fail, they describe only its failure. */
 function compareWithLastLoad(
   { feed, rules }: LastLoad,
-  found: SourcePreview,
+  preview: SourcePreview,
   pipeline: DataPipelineRow,
   definition: string,
 ): string[] {
-  const { columns, rows, rejected, complete, sparse = false, typesKnown = false } = found
+  const { columns, rows, rejected, complete, sparse = false, typesKnown = false } = preview
   const schemaChanges = pipeline.schema_changes as SchemaChanges
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
   const transformation = pipeline.transformation as DataPipeline['transformation']
@@ -97,7 +97,7 @@ function compareWithLastLoad(
     { columns, sparse, typesKnown, ...((hasNoRows || rows.length > 0) && { rows: rows.length }) },
     { schemaChanges, definition, transforms: (transformation?.sqlStatements ?? []).length > 0 },
   )
-  const failures = isRefused ? [sentence] : listFailures(found)
+  const failures = isRefused ? [sentence] : listFailures(preview)
   if (failures.length > 0) return failures
   return [sentence, hasNoRows ? describeEmptying(schemaChanges) : ''].filter(Boolean)
 }
@@ -116,7 +116,7 @@ const describeEmptying = (schemaChanges: SchemaChanges): string =>
     ? 'The file has no records. With schemaChanges FAIL, a run fails if the table has 100 rows or more; a smaller table loses all its rows.'
     : 'The file has no records, so a run would empty the table.'
 
-const describeFailure = (why: string): string => `A run would fail: ${why}`
+const describeFailure = (reason: string): string => `A run would fail: ${reason}`
 
 /** Short, because the check delays the response to an upload. */
 const uploadCheckTimeoutMs = 10_000
@@ -149,8 +149,8 @@ export async function readFirstRow(
 ): Promise<FirstRowResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    const { found } = await readFirstRows(input, reading, { rows: 1, timeoutMs: uploadCheckTimeoutMs })
-    return { found }
+    const { found: preview } = await readFirstRows(input, reading, { rows: 1, timeoutMs: uploadCheckTimeoutMs })
+    return { preview }
   } catch (error) {
     const code = sourceProblemCode(error)
     if (code === undefined) {
@@ -167,8 +167,8 @@ export async function readFirstRow(
   }
 }
 
-const skippedCheck = (why: string) => ({
-  checkSkipped: `The file was stored without a check, because ${why}. The next run reads the whole file and reports its problems.`,
+const skippedCheck = (reason: string) => ({
+  checkSkipped: `The file was stored without a check, because ${reason}. The next run reads the whole file and reports its problems.`,
 })
 
 function describeSkip(error: unknown): string {

@@ -20,11 +20,11 @@ export async function followLogs(input: FollowLogsRequest): Promise<EventStream>
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const { taskId: run, ...filter } = query
   const followed: LogFilter = { runnableId: pipeline.id, run, ...filter }
-  const found = await findRun(db, followed)
-  if (run && !found) throw problems.notFound('run')
+  const followedRun = await findRun(db, followed)
+  if (run && !followedRun) throw problems.notFound('run')
 
-  const seen = parseLastEventId(request.stream.headers['last-event-id'])
-  const after = seen ?? (run ? 0 : await findStartKey(db, followed, found?.id))
+  const lastLineId = parseLastEventId(request.stream.headers['last-event-id'])
+  const after = lastLineId ?? (run ? 0 : await findStartKey(db, followed, followedRun?.id))
   const slot = logStreamLimit.acquire(caller.client)
   return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, followed, after, signal)))
 }

@@ -38,9 +38,9 @@ export async function readStagingTable(input: LoadedTableRequest<undefined>): Pr
 
 async function requireLoadedTable({ db, caller, params, warehouses }: LoadedTableRequest<unknown>) {
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
-  const found = await findLoadedTable({ db, warehouses }, pipeline)
-  if (!found) throw notLoadedYet('The pipeline has no table yet. Run the pipeline first.')
-  return { pipeline, ...found }
+  const loadedTable = await findLoadedTable({ db, warehouses }, pipeline)
+  if (!loadedTable) throw notLoadedYet('The pipeline has no table yet. Run the pipeline first.')
+  return { pipeline, ...loadedTable }
 }
 
 /** Finds the loaded table of a pipeline. Returns undefined before the first load. */

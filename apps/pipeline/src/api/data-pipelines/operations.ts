@@ -73,11 +73,11 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
       .execute()
     request.audit(params.uid, { cursorReset: reset })
   })
-  const then =
+  const nextRunText =
     from === undefined
       ? 'The next run reads everything and replaces the rows.'
       : `The next incremental load reads the changes since ${new Date(from).toISOString()}.`
-  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
+  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
 /** Throws 422 for a pipeline without its upload, and for a dry run that the warehouse does not support. */
@@ -123,18 +123,18 @@ async function readPipeline(
 
 /** Returns an object without `table` if the pipeline has no loaded table. */
 async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): Promise<{ table?: Table }> {
-  const found = await findLoadedTable(input, row)
-  if (!found) return {}
-  return { table: presentTable(found.table, await describedLabels(input.db, row, found.table)) }
+  const loadedTable = await findLoadedTable(input, row)
+  if (!loadedTable) return {}
+  return { table: presentTable(loadedTable.table, await describedLabels(input.db, row, loadedTable.table)) }
 }
 
-async function undefinedIfSlow<T>(work: Promise<T>): Promise<T | undefined> {
-  const over = new AbortController()
-  const late = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
+async function undefinedIfSlow<T>(promise: Promise<T>): Promise<T | undefined> {
+  const finished = new AbortController()
+  const timeout = sleep(tableTimeoutMs, undefined, { signal: finished.signal }).catch(() => undefined)
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([promise, timeout])
   } finally {
-    over.abort()
+    finished.abort()
   }
 }
 
@@ -147,8 +147,8 @@ async function listPipelineLogs(
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const page = pageOf(query)
   const { rows, total } = await listLogs(db, pipeline.id, query, page)
-  const answer = rows.map((row) => presentLogEntry(row, pipeline))
-  return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
+  const entries = rows.map((row) => presentLogEntry(row, pipeline))
+  return new JsonResponse(entries, pageHeaders({ ...page, total }, request.url))
 }
 
 const pipelineResource = { operation: definePipelineOperation, records: dataPipelines, writing: dataPipelineWriting }

@@ -29,18 +29,19 @@ export async function sourceColumns(
 ): Promise<{ settings: string; source_secrets: string | null; secret_times: string }> {
   const definition = getDefinition(body.type)
   const settings = definition.getSettings(body)
-  const given = definition.getSecrets?.(body) ?? {}
-  const stored = current && Object.values(given).includes(undefined) ? current : undefined
-  const hasSecrets = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const sentSecrets = definition.getSecrets?.(body) ?? {}
+  const stored = current && Object.values(sentSecrets).includes(undefined) ? current : undefined
+  const hasSecrets =
+    Object.values(sentSecrets).some((value) => typeof value === 'string') || stored?.source_secrets != null
   const now = hasSecrets ? await createSecretAddress(definition.secretAudience?.of(settings), variables) : undefined
   const { secrets } = stored
-    ? mergeSourceSecrets(definition, stored, settings, given, ring, { now })
-    : { secrets: definedSecrets(given) }
+    ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { now })
+    : { secrets: definedSecrets(sentSecrets) }
   definition.assertSecrets?.(settings, secrets)
   return {
     settings: JSON.stringify(settings),
     source_secrets: sealSourceSecrets(uid, secrets, ring, now),
-    secret_times: JSON.stringify(mergeSecretTimes(secrets, given, current?.secret_times)),
+    secret_times: JSON.stringify(mergeSecretTimes(secrets, sentSecrets, current?.secret_times)),
   }
 }
 
@@ -59,17 +60,17 @@ export function mergeSourceSecrets(
   definition: AnyDefinition,
   stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
   settings: object,
-  given: GivenSecrets,
+  sentSecrets: GivenSecrets,
   ring: KeyRing,
   { pointer, now }: AddressChange = {},
 ): SentSecrets {
   const open = unsealSource(stored, ring)
-  const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
-  const moves =
+  const first = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in open.secrets)
+  const addressChanges =
     changesAddress(definition, stored.settings as object, settings) ||
     (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
-  const addressChange = moves ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
-  const secrets = mergeSecrets({ stored: open.secrets, given, addressChange })
+  const addressChange = addressChanges ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
+  const secrets = mergeSecrets({ stored: open.secrets, sentSecrets, addressChange })
   return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
 }
 
@@ -92,12 +93,12 @@ export async function readRequestedSource({ db, caller, body, keyRing }: SourceR
   if (stored && stored.type !== body.type)
     throw problems.refused('/type', `This pipeline has the type ${stored.type}. Send this type, or leave out id.`)
   const settings = definition.getSettings(body)
-  const given = definition.getSecrets?.(body) ?? {}
-  const sent = stored
-    ? mergeSourceSecrets(definition, stored, settings, given, keyRing)
-    : { secrets: definedSecrets(given) }
-  definition.assertSecrets?.(settings, sent.secrets)
-  return { type: body.type, settings, ...sent, input: await readInput(db, stored) }
+  const sentSecrets = definition.getSecrets?.(body) ?? {}
+  const mergedSecrets = stored
+    ? mergeSourceSecrets(definition, stored, settings, sentSecrets, keyRing)
+    : { secrets: definedSecrets(sentSecrets) }
+  definition.assertSecrets?.(settings, mergedSecrets.secrets)
+  return { type: body.type, settings, ...mergedSecrets, input: await readInput(db, stored) }
 }
 
 /** Returns the saved source of a pipeline. */

@@ -43,24 +43,24 @@ async function presentPreview(
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
-  const { found, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
+  const { found: preview, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
   return {
     ...presentQueryResult(name, {
-      columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
-      rows: found.rows.map((row) => row.map((cell) => hide.cell(cell as RowCell))),
+      columns: preview.columns.map((column) => ({ primaryKey: false, ...column })),
+      rows: preview.rows.map((row) => row.map((cell) => hide.cell(cell as RowCell))),
       startedAt: start.toISOString(),
       milliseconds: Date.now() - start.getTime(),
     }),
-    complete: found.complete,
-    rejected: found.rejected.map(({ line, column, reason, raw }) => ({
+    complete: preview.complete,
+    rejected: preview.rejected.map(({ line, column, reason, raw }) => ({
       line,
       column,
       reason,
       raw: hide.text(raw).slice(0, 8192),
     })),
-    notes: found.notes.map((note) => hide.text(note).slice(0, 10_000)),
-    ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),
-    ...(found.sheets && { sheets: found.sheets.slice(0, 1_000).map(presentSheet) }),
+    notes: preview.notes.map((note) => hide.text(note).slice(0, 10_000)),
+    ...(preview.csvGuesses && { csvGuesses: preview.csvGuesses }),
+    ...(preview.sheets && { sheets: preview.sheets.slice(0, 1_000).map(presentSheet) }),
   }
 }
 
@@ -130,8 +130,8 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
       secrets: {},
       input: { file: { uid, name } },
     }
-    const found = await presentPreview(input, reading, { name, rows })
-    return { ...found, size: received.size, complete: found.complete && !cut }
+    const preview = await presentPreview(input, reading, { name, rows })
+    return { ...preview, size: received.size, complete: preview.complete && !cut }
   } catch (error) {
     if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE') throw tooLarge(error)
     throw error

@@ -16,20 +16,20 @@ export async function qualityGroupColumn(
   caller: Caller,
 ): Promise<{ quality_group_id: number | null }> {
   if (!group) return { quality_group_id: null }
-  const found = await trx
+  const groupRow = await trx
     .selectFrom('data_quality_check_groups as r')
     .select(['r.id', visibleTo(caller, 'READ').as('readable')])
     .where('r.uid', '=', group.id)
     .where('r.client', '=', caller.client)
     .executeTakeFirst()
-  const kept = found !== undefined && found.id === current?.quality_group_id
-  const readable = found?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
-  if (!found || (!kept && !readable))
+  const isUnchanged = groupRow !== undefined && groupRow.id === current?.quality_group_id
+  const readable = groupRow?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
+  if (!groupRow || (!isUnchanged && !readable))
     throw problems.refused(
       '/dataQualityCheckGroup/id',
       `No data quality check group that you may read has the id ${group.id}.`,
     )
-  return { quality_group_id: found.id }
+  return { quality_group_id: groupRow.id }
 }
 
 /** Returns the check groups of these pipelines by primary key. All readers of a pipeline may see the name of its group. */

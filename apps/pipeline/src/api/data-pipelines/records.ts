@@ -113,16 +113,16 @@ function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
 }
 
 async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {
-  const found = await db
+  const fileRows = await db
     .selectFrom('uploaded_files')
     .selectAll()
     .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
     .execute()
   const usernames = await lookUpUsernames(
-    found.map((file) => file.uploaded_by),
+    fileRows.map((file) => file.uploaded_by),
     identity,
   )
-  return new Map(found.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
+  return new Map(fileRows.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
 }
 
 export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string | undefined): UploadedFile => ({
@@ -153,17 +153,17 @@ const maxTables = 1_000
 
 /** Presents the tables that a run loaded. Leaves out tables that the pipeline no longer loads into. */
 function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
-  const { table_name: own, name: title } = row
-  const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
-  return ((run.tables as unknown as PublishedTableSize[] | null) ?? older)
-    .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
+  const { table_name: tableName, name: title } = row
+  const legacyTables = [{ schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
+  return ((run.tables as unknown as PublishedTableSize[] | null) ?? legacyTables)
+    .filter((table) => table.schema === schema && (table.name === tableName || table.name.startsWith(`${tableName}__`)))
     .slice(0, maxTables)
     .map(({ name, rows, size }) => ({
       schema,
       id: `${schema}.${name}`,
       name,
-      description: name === own ? (row.description ?? undefined) : undefined,
-      displayName: name === own ? title : `${title}: ${name.slice(own.length + 2)}`,
+      description: name === tableName ? (row.description ?? undefined) : undefined,
+      displayName: name === tableName ? title : `${title}: ${name.slice(tableName.length + 2)}`,
       size,
       sizeMb: bytesToMegabytes(size),
       rowCount: rows,
@@ -206,6 +206,6 @@ export const loadedPipelines = createRecordRepository<DataPipelineRow, DataPipel
 })
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
-  const all = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
-  return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
+  const seesAll = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+  return seesAll ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
 }

@@ -66,12 +66,12 @@ export function createCachedLookups(trx: Transaction<DB>, caller: Caller): Pipel
   }
 }
 
-function memoize<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Promise<Answer> {
-  const known = new Map<Key, Promise<Answer>>()
+function memoize<Key, Answer>(read: (key: Key) => Promise<Answer>): (key: Key) => Promise<Answer> {
+  const cache = new Map<Key, Promise<Answer>>()
   return (key) => {
-    const answer = known.get(key) ?? ask(key)
-    known.set(key, answer)
-    return answer
+    const result = cache.get(key) ?? read(key)
+    cache.set(key, result)
+    return result
   }
 }
 
@@ -80,22 +80,22 @@ function memoize<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) =>
  * if the fields match no type or several.
  */
 export async function resolveType(
-  sent: SentDataPipelineBody,
+  sentBody: SentDataPipelineBody,
   storedType?: () => Promise<string | undefined>,
 ): Promise<DataPipelineBody> {
-  if (hasType(sent)) return sent
-  const checked = checkPipelineBody((await storedType?.()) ?? inferType(sent), sent)
+  if (hasType(sentBody)) return sentBody
+  const checked = checkPipelineBody((await storedType?.()) ?? inferType(sentBody), sentBody)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
 
 /** Adds missing types to bodies, from the stored pipelines of the same names. `collect` keeps the violations of each body. */
 export async function resolveTypes(
-  sent: readonly SentDataPipelineBody[],
+  sentBody: readonly SentDataPipelineBody[],
   { db, caller }: RequestContext,
-  collect: (index: number, work: () => Promise<void>) => Promise<unknown>,
+  collect: (index: number, callback: () => Promise<void>) => Promise<unknown>,
 ): Promise<DataPipelineBody[]> {
-  const names = sent.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
+  const names = sentBody.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
   const stored =
     names.length === 0
       ? []
@@ -107,18 +107,19 @@ export async function resolveTypes(
           .execute()
   const typeOf = new Map(stored.map(({ name, type }) => [name, type]))
   const typed: DataPipelineBody[] = []
-  for (const [index, one] of sent.entries())
-    await collect(index, async () => void typed.push(await resolveType(one, async () => typeOf.get(one.name))))
+  for (const [index, body] of sentBody.entries())
+    await collect(index, async () => void typed.push(await resolveType(body, async () => typeOf.get(body.name))))
   return typed
 }
 
-const hasType = (sent: SentDataPipelineBody): sent is DataPipelineBody => (sent.type ?? undefined) !== undefined
+const hasType = (sentBody: SentDataPipelineBody): sentBody is DataPipelineBody =>
+  (sentBody.type ?? undefined) !== undefined
 
-function inferType(sent: SentDataPipelineBody): string {
-  const [type, ...others] = pipelineTypesOf(sent)
+function inferType(sentBody: SentDataPipelineBody): string {
+  const [type, ...otherTypes] = pipelineTypesOf(sentBody)
   if (type === undefined)
     throw problems.malformed([{ pointer: '/type', detail: 'is required, because the fields match no pipeline type' }])
-  if (others.length > 0)
-    throw problems.refused('/type', `The fields match several types. Set one: ${[type, ...others].join(', ')}.`)
+  if (otherTypes.length > 0)
+    throw problems.refused('/type', `The fields match several types. Set one: ${[type, ...otherTypes].join(', ')}.`)
   return type
 }

@@ -30,14 +30,14 @@ const maxResults = 1_000
 /** Lists the choices that a source offers. The source may not be saved yet. */
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
-  const found = findDefinition(type)
-  if (!found?.assertConnection) throw problems.notFound('look-up')
+  const definition = findDefinition(type)
+  if (!definition?.assertConnection) throw problems.notFound('look-up')
   const body = buildSourceBody(type, input.body)
-  assertLookup(found, body, kind)
+  assertLookup(definition, body, kind)
   return listChoices(input, kind, {
     type,
-    settings: found.getSettings(body),
-    secrets: definedSecrets(found.getSecrets?.(body) ?? {}),
+    settings: definition.getSettings(body),
+    secrets: definedSecrets(definition.getSecrets?.(body) ?? {}),
     input: {},
   })
 }
@@ -52,17 +52,17 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   if (!source) return listChoices(input, params.kind, await readSavedSource(input, row))
   assertLookup(definition, source, params.kind)
   const settings = definition.getSettings(source)
-  const given = definition.getSecrets?.(source) ?? {}
+  const sentSecrets = definition.getSecrets?.(source) ?? {}
   // Values of the body override stored ones.
-  const typed = definedSecrets(given)
+  const typed = definedSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
   const isNested = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
   const pointer = isNested ? undefined : '/url'
-  const sent =
+  const mergedSecrets =
     Object.keys(typed).length > 0
       ? { secrets: typed }
-      : mergeSourceSecrets(definition, row, settings, given, keyRing, { pointer })
-  return listChoices(input, params.kind, { type: row.type, settings, ...sent, input: {} })
+      : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
+  return listChoices(input, params.kind, { type: row.type, settings, ...mergedSecrets, input: {} })
 }
 
 function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source: SourceBody, kind: string): void {
@@ -92,28 +92,30 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, ...rest } = body
   const { query: _, within: __, ...flat } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
-  const own: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
-  if (own.includes('jdbcSource')) {
+  const ownFields: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
+  if (ownFields.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Set the address of the database and the credentials.')
     return { type, jdbcSource } as SourceBody
   }
   for (const [field, store] of Object.entries({ objectStoreSource, blobStoreSource })) {
-    if (!own.includes(field)) continue
+    if (!ownFields.includes(field)) continue
     if (!store) throw problems.refused(`/${field}`, 'Set the account, bucket or container, and the credentials.')
     return { type, [field]: store } as SourceBody
   }
   // Look-ups accept the nested form of pipelines, and a flat form.
-  const given = {
+  const sources = {
     apiSource: flat,
     functionSource: functionSource ?? flat,
     spreadsheetSource: spreadsheetSource ?? flat,
   }
-  const place = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) => own.includes(field))
-  if (!place) throw problems.notFound('look-up')
+  const sourceField = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) =>
+    ownFields.includes(field),
+  )
+  if (!sourceField) throw problems.notFound('look-up')
   // All AWS functions have the same address, so stored keys may be used for another function.
-  if (given[place].url === undefined && !functionSource)
+  if (sources[sourceField].url === undefined && !functionSource)
     throw problems.refused('/url', 'Set the address of the system and the credentials.')
-  return { type, [place]: given[place] } as SourceBody
+  return { type, [sourceField]: sources[sourceField] } as SourceBody
 }
 
 async function listChoices(
@@ -125,16 +127,16 @@ async function listChoices(
   const onTimeout = () => {
     throw problems.refused('/', `The source did not answer within ${lookupTimeoutMs / 1000} seconds. Try again later.`)
   }
-  const found = await withVariables(input, reading, (ready) =>
+  const options = await withVariables(input, reading, (ready) =>
     whileConnected(
       { request, queue: requestSlots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
       (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )
-  if (!found) throw problems.notFound('look-up')
-  const wanted = body.query?.trim().toLowerCase() ?? ''
-  return found
-    .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(wanted)))
+  if (!options) throw problems.notFound('look-up')
+  const searchText = body.query?.trim().toLowerCase() ?? ''
+  return options
+    .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(searchText)))
     .slice(0, maxResults)
     .map(({ id, code, name }) => ({
       id: id.slice(0, maxKeyLength),

@@ -44,15 +44,16 @@ async function runTest(
     code: 'CONNECTION_TIMEOUT',
     message: `${system} did not respond completely within ${testTimeoutMs / 1000} seconds. Check the address and the network.`,
   })
-  const wrong = await withVariables(input, reading, async (ready, hide) => {
-    const found = await whileConnected(
+  const connectionProblem = await withVariables(input, reading, async (ready, hide) => {
+    const problem = await whileConnected(
       { request, queue: requestSlots.connectionTests.queueOf(caller.client), timeoutMs: testTimeoutMs, onTimeout },
       (signal) => sources.testConnection(ready, signal),
     )
-    return found && { ...found, message: hide(found.message), cause: found.cause && hide(found.cause) }
+    return problem && { ...problem, message: hide(problem.message), cause: problem.cause && hide(problem.cause) }
   })
-  if (!wrong) return resultEnvelope({ area: 'source', message: `${system} answered and accepted these credentials.` })
-  const { code: errorCode, message, cause } = wrong
+  if (!connectionProblem)
+    return resultEnvelope({ area: 'source', message: `${system} answered and accepted these credentials.` })
+  const { code: errorCode, message, cause } = connectionProblem
   return resultEnvelope({ area: 'source', status: 'ERROR', errorCode, message, cause })
 }
 

@@ -40,7 +40,7 @@ export const dataPipelineWriting: RecordWriter<
   SentDataPipelineBody,
   LinkedFiles
 > = {
-  complete: (sent, current) => resolveType(sent, current && (async () => (await current()).type)),
+  complete: (sentBody, current) => resolveType(sentBody, current && (async () => (await current()).type)),
 
   async check(body, input) {
     const definition = getDefinition(body.type)
@@ -75,9 +75,9 @@ export const dataPipelineKind: NamedKind<DataPipelineRow, DataPipelineBody, Sent
   records: dataPipelines,
   writing: dataPipelineWriting,
   cached(trx, { caller }) {
-    const known = createCachedLookups(trx, caller)
+    const lookups = createCachedLookups(trx, caller)
     const columns: typeof dataPipelineWriting.columns = (on, body, current, input) =>
-      pipelineColumns(on, body, current, input, known)
+      pipelineColumns(on, body, current, input, lookups)
     return { ...dataPipelineWriting, columns }
   },
   complete: resolveTypes,
@@ -95,13 +95,13 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
   return dataset !== undefined
 }
 
-/** Returns the columns of a pipeline. `known` looks up the objects to which the pipeline refers. */
+/** Returns the columns of a pipeline. `lookups` looks up the objects to which the pipeline refers. */
 async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
   input: RequestContext,
-  known: PipelineLookups,
+  lookups: PipelineLookups,
 ): Promise<object> {
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline cannot change its type, ${current.type}. Create another pipeline.`)
@@ -110,7 +110,7 @@ async function pipelineColumns(
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
-    ...(await targetColumns(trx, body, current, known)),
+    ...(await targetColumns(trx, body, current, lookups)),
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     description: body.description ?? null,
@@ -125,9 +125,9 @@ async function pipelineColumns(
     anonymous_data: body.anonymousAccess?.data ?? false,
     transformation: JSON.stringify({ sqlStatements: body.transformation?.sqlStatements ?? [] }),
     schema_changes: body.schemaChanges ?? 'EVOLVE',
-    ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
+    ...(await sourceColumns(body, uid, current, input.keyRing, () => lookups.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-    ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, known.readDefaultAccess)),
+    ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, lookups.readDefaultAccess)),
   }
 }
 
@@ -149,26 +149,30 @@ async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  known: PipelineLookups,
+  lookups: PipelineLookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
   const table = tableName ?? current?.table_name ?? toUniqueIdentifiers([body.name])[0]!
-  const wrong = identifierProblem(table)
-  if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
+  const nameProblem = identifierProblem(table)
+  if (nameProblem) throw problems.refused('/dataWarehouseTarget/tableName', nameProblem)
 
-  const kept = current && (await known.schema(current.schema_id))
+  const currentSchema = current && (await lookups.schema(current.schema_id))
   // The caller must be allowed to write to a new schema, but can always keep the current one.
-  const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.lockWritableSchema(schema.id)
-  if (!found)
-    throw problems.refused('/dataWarehouseTarget/schema/id', `No schema that you may write to has the id ${schema.id}.`)
-  if (found.provider_schema === 'NA') {
+  const targetSchema =
+    currentSchema?.uid === schema.id.toLowerCase() ? currentSchema : await lookups.lockWritableSchema(schema.id)
+  if (!targetSchema)
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
-      `The schema "${found.name}" has no warehouse (NA). Choose another one.`,
+      `No schema that you may write to has the id ${schema.id}. Choose another schema.`,
+    )
+  if (targetSchema.provider_schema === 'NA') {
+    throw problems.refused(
+      '/dataWarehouseTarget/schema/id',
+      `The schema "${targetSchema.name}" has no warehouse (NA). Choose another one.`,
     )
   }
 
-  const moved = current && (current.schema_id !== found.id || current.table_name !== table)
+  const moved = current && (current.schema_id !== targetSchema.id || current.table_name !== table)
   if (moved && (await wasLoaded(trx, current.id))) {
     throw problems.refused(
       '/dataWarehouseTarget',
@@ -176,9 +180,9 @@ async function targetColumns(
     )
   }
   // Tables and views share their names in the warehouse.
-  if (await known.hasView(found.id, table))
+  if (await lookups.hasView(targetSchema.id, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
-  return { schema_id: found.id, table_name: table }
+  return { schema_id: targetSchema.id, table_name: table }
 }
 
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {

@@ -47,7 +47,7 @@ async function checksOfGroups(
     .orderBy('group_id')
     .orderBy('position')
     .execute()
-  const found = await db
+  const checkRows = await db
     .selectFrom('data_quality_checks as r')
     .selectAll()
     .select(visibleTo(caller, 'READ').as('shown'))
@@ -55,15 +55,15 @@ async function checksOfGroups(
     .$castTo<CheckRow & { shown: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
-  const whole = await dataQualityChecks.present(found, context)
+  const presented = await dataQualityChecks.present(checkRows, context)
   const checks = new Map(
-    found.map(({ id, shown }, index): [number, ReferencedCheck] => {
-      const { id: uid, name } = whole[index]!
-      return [id, maySee && shown ? whole[index]! : { id: uid, name }]
+    checkRows.map(({ id, shown }, index): [number, ReferencedCheck] => {
+      const { id: uid, name } = presented[index]!
+      return [id, maySee && shown ? presented[index]! : { id: uid, name }]
     }),
   )
-  const of = Map.groupBy(members, (member) => member.group_id)
+  const membersByGroup = Map.groupBy(members, (member) => member.group_id)
   return new Map(
-    Array.from(of, ([group, list]) => [group, list.flatMap((member) => checks.get(member.check_id) ?? [])]),
+    Array.from(membersByGroup, ([group, list]) => [group, list.flatMap((member) => checks.get(member.check_id) ?? [])]),
   )
 }

@@ -60,7 +60,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   for (const check of checks.slice(outcomes.length)) outcomes.push(checkNotRun(check, reason))
 
   const verdict = summarizeOutcomes(outcomes)
-  const ended = await write(async (trx) => {
+  const endedRun = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
     const subject = { id, client, createdBy: caller.uid, startedAt }
     const recorded = await recordGroupRun(trx, queue, subject, verdict, outcomes)
@@ -75,8 +75,8 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   return {
     name: group.name,
     ...verdict,
-    taskId: ended.uid,
-    completedAt: ended.finished_at!.toISOString(),
+    taskId: endedRun.uid,
+    completedAt: endedRun.finished_at!.toISOString(),
     variables: (body.variables ?? []).map(({ name, value, secured: hidden = false }) =>
       hidden || variables.isSecured(name) ? { name, secured: true } : { name, secured: false, value },
     ),
@@ -87,14 +87,14 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
 /** Queues a run of a group. The request can set values of variables for this run. */
 export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, queue, write, keyRing } = input
-  const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
+  const runVariables = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
-    await assertKnownVariables(trx, client, await listGroupChecks(trx, id), given)
+    await assertKnownVariables(trx, client, await listGroupChecks(trx, id), runVariables)
     const runnable = { id, client, kind: 'DATA_QUALITY_CHECK_GROUP' as const }
     const started = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
-    if (!started.existing) await storeSealedVariables(trx, started.run, given, keyRing)
-    else if (given.length > 0)
+    if (!started.existing) await storeSealedVariables(trx, started.run, runVariables, keyRing)
+    else if (runVariables.length > 0)
       throw problems.conflict(
         '/variables',
         'A run of this group with other values is queued or running. Wait for its end, or cancel it.',

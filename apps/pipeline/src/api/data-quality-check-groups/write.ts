@@ -53,9 +53,12 @@ async function writeChecks(
   references: readonly { id: string }[],
 ): Promise<void> {
   const uids = references.map(({ id }) => id.toLowerCase())
-  const [kept, readable] = await Promise.all([findGroupChecks(trx, group), findReadableChecks(trx, caller, uids)])
+  const [currentChecks, readable] = await Promise.all([
+    findGroupChecks(trx, group),
+    findReadableChecks(trx, caller, uids),
+  ])
   const checks = uids.map((uid, index) => {
-    const id = kept.get(uid) ?? readable.get(uid)
+    const id = currentChecks.get(uid) ?? readable.get(uid)
     if (id === undefined)
       throw problems.refused(
         `/dataQualityChecks/${index}/id`,

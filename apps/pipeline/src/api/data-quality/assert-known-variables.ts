@@ -11,22 +11,22 @@ export async function assertKnownVariables(
   db: Kysely<DB>,
   client: string,
   checks: readonly { query: string }[],
-  given: GivenVariables = [],
+  variables: GivenVariables = [],
 ): Promise<void> {
-  if (given.length === 0) return
-  const names = given.map(({ name }) => name)
+  if (variables.length === 0) return
+  const names = variables.map(({ name }) => name)
   const stored = await db
     .selectFrom('variables')
     .select('name')
     .where('client', '=', client)
     .where('name', 'in', names)
     .execute()
-  const known = new Set(stored.map(({ name }) => name))
+  const knownNames = new Set(stored.map(({ name }) => name))
   // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
-  for (const { query } of checks) for (const name of findVariablesInSql(query, 'postgres')) known.add(name)
+  for (const { query } of checks) for (const name of findVariablesInSql(query, 'postgres')) knownNames.add(name)
   const errors = names.flatMap((name, index): FieldViolation[] => {
     const isRepeated = names.indexOf(name) < index
-    if (known.has(name) && !isRepeated) return []
+    if (knownNames.has(name) && !isRepeated) return []
     const detail = isRepeated ? describeDuplicate(name) : describeUnknown(name, checks.length)
     return [{ pointer: `/variables/${index}/name`, detail }]
   })

@@ -27,7 +27,7 @@ export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: rea
 
 /** Presents the result of a check, with its rows if `readable`. */
 export function presentOutcome(
-  { check, status, message, found, completedAt }: Omit<CheckOutcome, 'toAll'>,
+  { check, status, message, findings, completedAt }: Omit<CheckOutcome, 'toAll'>,
   readable: boolean,
 ): CheckResult {
   return {
@@ -37,8 +37,9 @@ export function presentOutcome(
     // The message of a server may repeat values of rows.
     message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
-    violations: found?.violations,
-    ...(found && readable && { data: presentQueryResult(check.name, { ...found, rowCount: found.violations }) }),
+    violations: findings?.violations,
+    ...(findings &&
+      readable && { data: presentQueryResult(check.name, { ...findings, rowCount: findings.violations }) }),
   }
 }
 
@@ -61,24 +62,24 @@ export const qualityResultsOf =
     const { db, caller, params, query, request } = input
     const { id } = await records.read(db, caller, params.uid)
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }
-    const found = isUid(params.taskId) && (await listCheckResults(db, id, params.taskId, page))
-    if (!found) throw problems.notFound('run')
+    const results = isUid(params.taskId) && (await listCheckResults(db, id, params.taskId, page))
+    if (!results) throw problems.notFound('run')
     const readable = await findReadableUids(
       db,
       caller,
-      found.rows.map((row) => row.check_uid),
+      results.rows.map((row) => row.check_uid),
     )
-    const answer = found.rows.map((row) =>
+    const outcomes = results.rows.map((row) =>
       presentOutcome(
         {
           check: { uid: row.check_uid, name: row.check_name, query: '' },
           status: row.status as CheckStatus,
           message: row.message ?? '',
-          ...(row.data !== null && { found: row.data as unknown as CheckFindings }),
+          ...(row.data !== null && { findings: row.data as unknown as CheckFindings }),
           completedAt: row.completed_at,
         },
         readable.has(row.check_uid),
       ),
     )
-    return new JsonResponse(answer, pageHeaders({ ...page, total: found.total }, request.url))
+    return new JsonResponse(outcomes, pageHeaders({ ...page, total: results.total }, request.url))
   }

@@ -30,8 +30,8 @@ export const deletedClientOperations = {
 /** Returns a deleted client. Throws 404 if the client still exists, never existed, or has no data left in this service. */
 async function readDeletedClient(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
   const client = uid.toLowerCase()
-  const held = isUid(uid) && (await listClientsWithData(db)).includes(client)
-  const [found] = held ? await identity.deletedClients([client]) : []
-  if (!found) throw problems.notFound('deleted client')
-  return found
+  const hasData = isUid(uid) && (await listClientsWithData(db)).includes(client)
+  const [deletedClient] = hasData ? await identity.deletedClients([client]) : []
+  if (!deletedClient) throw problems.notFound('deleted client')
+  return deletedClient
 }

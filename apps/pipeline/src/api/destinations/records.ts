@@ -74,7 +74,7 @@ function targetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 
 /** Returns the views of these destinations. A view that the caller may not see has only its name. */
 async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
   const { db, caller } = context
-  const found = await db
+  const viewRows = await db
     .selectFrom('views as r')
     .selectAll()
     .select(visibleTo(caller, 'READ').as('shown'))
@@ -82,11 +82,11 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
     .$castTo<ViewRow & { shown: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_VIEW')
-  const whole = found.filter(({ shown }) => maySee && shown)
-  const presented = await viewRecords.present(whole, context)
+  const visibleViews = viewRows.filter(({ shown }) => maySee && shown)
+  const presented = await viewRecords.present(visibleViews, context)
   return new Map([
-    ...found.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
-    ...whole.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
+    ...viewRows.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
+    ...visibleViews.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
   ])
 }
 

@@ -62,24 +62,24 @@ async function replaceSecretVariables(
 }
 
 /** Lists the choices that a DHIS2 server offers. Errors of the server are reported as 422. */
-async function lookUpTarget(input: TargetContext, kind: string, given: Target, query = ''): Promise<LookedUp[]> {
-  const target = await replaceSecretVariables(input, given)
+async function lookUpTarget(input: TargetContext, kind: string, sentTarget: Target, query = ''): Promise<LookedUp[]> {
+  const target = await replaceSecretVariables(input, sentTarget)
   const onTimeout = () => {
     throw problems.refused('/', `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`)
   }
   try {
-    const found = await whileConnected(slotOptions(input, onTimeout), (signal) =>
-      input.destinations.lookup(kind, target, { query: query.trim(), most: maxLookupResults }, signal),
+    const choices = await whileConnected(slotOptions(input, onTimeout), (signal) =>
+      input.destinations.lookup(kind, target, { query: query.trim(), limit: maxLookupResults }, signal),
     )
-    if (!found) throw problems.notFound('look-up')
-    return found
+    if (!choices) throw problems.notFound('look-up')
+    return choices
   } catch (error) {
     throw error instanceof DestinationProblem ? problems.refused('/', error.message) : error
   }
 }
 
-async function runTest(input: TargetContext, given: Target): Promise<ResultEnvelope> {
-  const target = await replaceSecretVariables(input, given)
+async function runTest(input: TargetContext, sentTarget: Target): Promise<ResultEnvelope> {
+  const target = await replaceSecretVariables(input, sentTarget)
   const onTimeout = (): TargetTestResult => ({
     status: 'ERROR',
     code: 'CONNECTION_TIMEOUT',
@@ -112,31 +112,32 @@ function parseTarget({ url, username, password, authToken }: GivenTarget & { url
 }
 
 /** Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for. */
-function mergeSavedTarget(given: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
-  assertOneSignIn(given)
+function mergeSavedTarget(sentTarget: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
+  assertOneSignIn(sentTarget)
   const { settings } = row
-  const url = given.url ?? urlOf(settings)
+  const url = sentTarget.url ?? urlOf(settings)
   assertAddress(url)
-  const byToken = given.authToken !== undefined || (given.username === undefined && given.password === undefined)
-  if (byToken && (given.authToken !== undefined || 'apiTokenTarget' in settings)) {
-    const secrets = mergeTargetSecrets(url, { authToken: given.authToken }, row, ring)
+  const byToken =
+    sentTarget.authToken !== undefined || (sentTarget.username === undefined && sentTarget.password === undefined)
+  if (byToken && (sentTarget.authToken !== undefined || 'apiTokenTarget' in settings)) {
+    const secrets = mergeTargetSecrets(url, { authToken: sentTarget.authToken }, row, ring)
     return createTarget({ apiTokenTarget: { url } }, secrets)
   }
   const stored = 'apiTarget' in settings ? settings.apiTarget.username : undefined
-  const secrets = mergeTargetSecrets(url, { password: given.password }, row, ring)
-  return createTarget({ apiTarget: { url, username: given.username ?? stored } }, secrets)
+  const secrets = mergeTargetSecrets(url, { password: sentTarget.password }, row, ring)
+  return createTarget({ apiTarget: { url, username: sentTarget.username ?? stored } }, secrets)
 }
 
 function mergeTargetSecrets(
   url: string,
-  given: Record<string, string | undefined>,
+  sentSecrets: Record<string, string | undefined>,
   row: DestinationRow,
   ring: KeyRing,
 ) {
-  const [name] = Object.keys(given)
+  const [name] = Object.keys(sentSecrets)
   return mergeSecrets({
     stored: unsealTargetSecrets(row, ring),
-    given,
+    sentSecrets,
     addressChange: isSameTarget(urlOf(row.settings), url) ? undefined : `/${name}`,
   })
 }

@@ -69,7 +69,7 @@ async function chooseView(
   caller: Caller,
 ): Promise<number> {
   const uid = body.viewSource.id
-  const found = await trx
+  const view = await trx
     .selectFrom('views as r')
     .select(['r.id', visibleTo(caller, 'READ').as('shown')])
     .where('r.uid', '=', uid)
@@ -77,10 +77,10 @@ async function chooseView(
     .forKeyShare()
     .executeTakeFirst()
   // A caller who may not read the view can keep it, as long as the target stays the same.
-  const stays = found?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
-  const may = found && (stays || (found.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
-  if (!may) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
-  return found.id
+  const keepsView = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
+  const mayUseView = view && (keepsView || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
+  if (!mayUseView) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
+  return view.id
 }
 
 /** Returns the columns of a target: its address in plain text, its secrets sealed, and when each secret was sent. */
@@ -90,19 +90,19 @@ function targetColumns(
   current: DestinationRow | undefined,
   ring: KeyRing,
 ): { settings: string; target_secrets: string | null; secret_times: string } {
-  const { settings, given, pointer } = parseTargetBody(body)
-  const kept = current && Object.values(given).includes(undefined)
-  const secrets = kept
+  const { settings, given: sentSecrets, pointer } = parseTargetBody(body)
+  const keepsSecrets = current && Object.values(sentSecrets).includes(undefined)
+  const secrets = keepsSecrets
     ? mergeSecrets({
         stored: unsealTargetSecrets(current, ring),
-        given,
+        sentSecrets,
         addressChange: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
-    : definedSecrets(given)
+    : definedSecrets(sentSecrets)
   return {
     settings: JSON.stringify(settings),
     target_secrets: sealTargetSecrets(uid, secrets, ring),
-    secret_times: JSON.stringify(mergeSecretTimes(secrets, given, current?.secret_times)),
+    secret_times: JSON.stringify(mergeSecretTimes(secrets, sentSecrets, current?.secret_times)),
   }
 }
 

@@ -140,11 +140,11 @@ export const toNamedReader = ({ kind, name, isShown }: ObjectReader): NamedReade
  * are not named. Undefined without objects.
  */
 export function describeReaders(readers: readonly NamedReader[]): string | undefined {
-  const parts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, ofKind]) => {
-    const shown = ofKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
-    if (shown.length === 0) return `${nouns} that are not shared with you`
-    const named = shown.slice(0, maxNamedReaders).join(', ')
-    return `the ${nouns} ${named}${ofKind.length > maxNamedReaders || ofKind.length > shown.length ? ' and others' : ''}`
+  const groupTexts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, ofKind]) => {
+    const shownReaders = ofKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
+    if (shownReaders.length === 0) return `${nouns} that are not shared with you`
+    const shownNames = shownReaders.slice(0, maxNamedReaders).join(', ')
+    return `the ${nouns} ${shownNames}${ofKind.length > maxNamedReaders || ofKind.length > shownReaders.length ? ' and others' : ''}`
   })
-  return parts.length === 0 ? undefined : parts.join(' and ')
+  return groupTexts.length === 0 ? undefined : groupTexts.join(' and ')
 }

@@ -47,15 +47,15 @@ export async function readLineage(
   external: readonly string[] = [],
 ): Promise<Lineage> {
   const readers = await findReaders(db, caller, object)
-  const shown = readers.filter(({ isShown }) => isShown)
+  const shownReaders = readers.filter(({ isShown }) => isShown)
   const readBy = [
-    ...shown.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
+    ...shownReaders.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
     ...external.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
   ]
   return {
     reads: reads.slice(0, maxReaders),
     readBy: readBy.slice(0, maxReaders),
-    hiddenReaders: readers.length - shown.length,
+    hiddenReaders: readers.length - shownReaders.length,
   }
 }
 
@@ -163,17 +163,17 @@ export async function findOwners(
     from schemas n join views o on o.schema_id = n.id
     where n.client = ${client} and o.view_name = any(${names}::text[])
     order by schema, "table"`.execute(db)
-  const found = relations.flatMap((relation) => ownersOf(relation, rows))
-  return [...new Map(found.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
+  const owners = relations.flatMap((relation) => ownersOf(relation, rows))
+  return [...new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
 }
 
 function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
   for (const table of possibleTables(name)) {
-    const found = inSchema.filter(
+    const tableOwners = inSchema.filter(
       (owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'),
     )
-    if (found.length > 0) return found.map((owner) => ({ ...owner, table: name }))
+    if (tableOwners.length > 0) return tableOwners.map((owner) => ({ ...owner, table: name }))
   }
   return [
     {
@@ -188,6 +188,7 @@ function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwne
 /** Returns the name, and the names of main tables of which it can be an additional table: `cases__visits` and `cases`. */
 function possibleTables(name: string): string[] {
   const tables = [name]
-  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) tables.push(name.slice(0, at))
+  for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
+    tables.push(name.slice(0, separator))
   return tables
 }

@@ -70,9 +70,9 @@ type PublicRequest<Query = undefined> = OperationInput<PipelineContext, '/public
 type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
 const assertWithinRate = networkRateLimit()
-const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 50 })
+const cachedMetadata = responseCache<PublicMetadata>({ lifetimeMs: 30_000, maxEntries: 50 })
 // A response can have megabytes, so it is only shared by concurrent requests. A proxy can cache it, as Cache-Control allows.
-const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
+const cachedData = responseCache<PublicData>({ lifetimeMs: 0, maxEntries: 200 })
 
 /** Proxies and browsers may cache responses for 30 seconds, as long as this service caches metadata. */
 const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
@@ -84,10 +84,10 @@ const notPublic = () => problems.notFound('public object with this id')
 async function readPublicRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
-  what: 'metadata' | 'data',
+  part: 'metadata' | 'data',
 ) {
   assertWithinRate(request.address)
-  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, what) : undefined
+  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, part) : undefined
   const client = row && (await identity.client(row.client))
   if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
@@ -97,24 +97,24 @@ async function findPublicRow(
   db: Kysely<DB>,
   table: PublicTable,
   uid: string,
-  what: 'metadata' | 'data',
+  part: 'metadata' | 'data',
 ): Promise<PublicRow | undefined> {
   const row = await db
     .selectFrom(table)
     .selectAll()
     .where('uid', '=', uid)
-    .where(`anonymous_${what}`, '=', true)
+    .where(`anonymous_${part}`, '=', true)
     .executeTakeFirst()
   return row as PublicRow | undefined
 }
 
 async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
   if (!('query' in row)) {
-    const found = await findLoadedTable(context, row)
-    if (found) return found
+    const loadedTable = await findLoadedTable(context, row)
+    if (loadedTable) return loadedTable
   } else {
-    const found = await findBuiltView(context, row)
-    if (found?.view.populated) return { warehouse: found.warehouse, table: found.view }
+    const builtView = await findBuiltView(context, row)
+    if (builtView?.view.populated) return { warehouse: builtView.warehouse, table: builtView.view }
   }
   throw notPublic()
 }
@@ -125,7 +125,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await readPublicRow(input, table, 'metadata')
   const { locales } = input.request
   const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
-    const { table: there } = await readRelation(input, row)
+    const { table: currentTable } = await readRelation(input, row)
     const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
     return {
       id: row.uid,
@@ -136,8 +136,8 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       tags: row.tags,
       ...('query' in row ? {} : presentOrigin(row)),
       lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
-      rowCount: there.rowCount,
-      columns: there.columns.map(presentColumn),
+      rowCount: currentTable.rowCount,
+      columns: currentTable.columns.map(presentColumn),
     }
   })
   return new JsonResponse(answer, publicCacheHeaders)
@@ -206,8 +206,11 @@ const readRows = (operation: string, table: PublicTable) => async (input: Public
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
       const read = async () => {
-        const { warehouse, table: there } = await readRelation(input, row)
-        return warehouse.queries.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
+        const { warehouse, table: currentTable } = await readRelation(input, row)
+        return warehouse.queries.readTable(currentTable.schema, currentTable.name, range, {
+          signal,
+          seconds: anonymousSeconds,
+        })
       }
       const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
       if (truncated) throw pageTooLargeProblem(pageSize, rows.length)

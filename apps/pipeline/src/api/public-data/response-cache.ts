@@ -11,38 +11,43 @@ interface CachedResponse<T> {
 
 interface CacheLimits {
   /** Milliseconds for which a response is cached. With 0, only requests that arrive during the fetch share it. */
-  lifetime: number
+  lifetimeMs: number
   /** The number of cached responses. They must be small, because anonymous users can request any number of them. */
-  most: number
+  maxEntries: number
 }
 
 /**
  * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
  * rights first. With connections, the fetch is aborted once all of them are closed.
  */
-export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => number = Date.now) {
-  const known = new Map<string, CachedResponse<T>>()
+export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: () => number = Date.now) {
+  const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
-    for (const [old, { until }] of known) {
+    for (const [old, { until }] of cache) {
       if (until > now()) break
-      known.delete(old)
+      cache.delete(old)
     }
-    const kept = known.get(key)
-    if (kept && !kept.dropped.signal.aborted) {
-      if (caller) watchCaller(kept, caller)
-      return kept.answer
+    const cached = cache.get(key)
+    if (cached && !cached.dropped.signal.aborted) {
+      if (caller) watchCaller(cached, caller)
+      return cached.answer
     }
     const dropped = new AbortController()
     const answer = fetch(dropped.signal)
-    const entry: CachedResponse<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
-    if (caller) watchCaller(entry, caller)
-    known.set(key, entry)
-    const forget = () => {
-      if (known.get(key) === entry) known.delete(key)
+    const entry: CachedResponse<T> = {
+      answer,
+      until: now() + Math.max(lifetimeMs, 30_000),
+      callers: new Set(),
+      dropped,
     }
-    answer.then(lifetime > 0 ? undefined : forget, forget)
-    if (known.size > most) known.delete(known.keys().next().value!)
+    if (caller) watchCaller(entry, caller)
+    cache.set(key, entry)
+    const forget = () => {
+      if (cache.get(key) === entry) cache.delete(key)
+    }
+    answer.then(lifetimeMs > 0 ? undefined : forget, forget)
+    if (cache.size > maxEntries) cache.delete(cache.keys().next().value!)
     return answer
   }
 }

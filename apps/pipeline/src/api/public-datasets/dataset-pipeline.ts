@@ -66,12 +66,18 @@ export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, heade
 export async function replaceFile(
   trx: Transaction<DB>,
   pipeline: number,
-  { uid, name, size, sha256, by }: Pick<ReceivedFile, 'size' | 'sha256'> & { uid: string; name: string; by: string },
+  {
+    uid,
+    name,
+    size,
+    sha256,
+    userUid,
+  }: Pick<ReceivedFile, 'size' | 'sha256'> & { uid: string; name: string; userUid: string },
 ): Promise<string[]> {
   const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).returning('uid').execute()
   await trx
     .insertInto('uploaded_files')
-    .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: by })
+    .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: userUid })
     .execute()
   return old.map((one) => one.uid)
 }

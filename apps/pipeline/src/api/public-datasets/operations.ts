@@ -37,9 +37,9 @@ export const publicDatasetOperations = {
     answerRows(signatures.data.id, input, async () => {
       const { db, caller, params } = input
       const row = await publicDatasets.read(db, caller, await readDatasetUid(db, params.key))
-      const found = await findDatasetTable(input, row)
-      if (!found) throw notLoadedYet('The public dataset has no rows yet: see the status of its load.')
-      return { ...found, labels: tableLabelsOf(row), object: row.uid }
+      const datasetTable = await findDatasetTable(input, row)
+      if (!datasetTable) throw notLoadedYet('The public dataset has no rows yet: see the status of its load.')
+      return { ...datasetTable, labels: tableLabelsOf(row), object: row.uid }
     }),
   ),
 }

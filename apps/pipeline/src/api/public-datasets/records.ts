@@ -121,8 +121,8 @@ async function withRejectedRows(
   { db }: RequestContext,
 ): Promise<PublicDataset['status']> {
   if (!status.rowsRejected || !status.jobId) return status
-  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: maxRejectedRows })
-  return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
+  const rejectedRows = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: maxRejectedRows })
+  return { ...status, rejectedRows: rejectedRows?.rows.map(presentRejectedRow) }
 }
 
 /** Finds the loaded table of a dataset; undefined before its first load. */

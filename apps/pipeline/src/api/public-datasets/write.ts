@@ -33,18 +33,22 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
   let received: StoredUpload | undefined
-  let made: { row: PublicDatasetRow; run: string }
+  let created: { row: PublicDatasetRow; run: string }
   try {
     // Check the key before receiving the file; it may be gigabytes.
-    const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
-    if (taken) throw keyTakenProblem()
+    const existing = await db
+      .selectFrom('public_datasets')
+      .select('id')
+      .where('key', '=', fields.key)
+      .executeTakeFirst()
+    if (existing) throw keyTakenProblem()
     received = await receiveUpload(input, uid, file.stream)
     await ended()
     const { size, sha256 } = received
     if (size === 0) throw problems.refused('/file', 'The file is empty.')
-    made = await write(async (trx) => {
+    created = await write(async (trx) => {
       const row = await insertDataset(trx, fields, input)
-      await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, by: caller.uid })
+      await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, userUid: caller.uid })
       request.audit(row.uid, { after: redactSecrets(row), file: { uid, name: file.name, size, sha256 } })
       return { row, run: await startLoad(trx, row.pipeline_id, input) }
     })
@@ -54,9 +58,9 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
     await received?.discard(error)
     throw error
   }
-  await loadOrRemove(input, made, query.wait)
-  const { body, headers } = await answerDataset(made.row, input)
-  return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${made.row.key}` })
+  await loadOrRemove(input, created, query.wait)
+  const { body, headers } = await answerDataset(created.row, input)
+  return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${created.row.key}` })
 }
 
 async function insertDataset(
@@ -65,15 +69,15 @@ async function insertDataset(
   { caller }: Pick<CreateRequest, 'caller'>,
 ): Promise<PublicDatasetRow> {
   await lockKey(trx, key)
-  const taken = await trx.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
-  if (taken) throw keyTakenProblem()
-  const named = tags.split(',').map((tag) => tag.trim())
+  const existing = await trx.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
+  if (existing) throw keyTakenProblem()
+  const tagNames = tags.split(',').map((tag) => tag.trim())
   return publicDatasets.insert(trx, caller, {
     ...fields,
     key,
     client: caller.client,
     terms_of_use: termsOfUse ?? null,
-    tags: JSON.stringify([...new Set(named.filter((tag) => tag !== ''))].map(parseTag)),
+    tags: JSON.stringify([...new Set(tagNames.filter((tag) => tag !== ''))].map(parseTag)),
     header_row: headerRow === 'true',
     pipeline_id: await insertPipeline(trx, { key, headerRow: headerRow === 'true' }),
   })
@@ -126,12 +130,12 @@ async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Ca
     where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)
   if (rows.length === 0) return
   const visible = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
-  const named = visible.slice(0, 5)
-  const unnamed = rows.length - named.length
-  const rest = unnamed > 0 ? [`${unnamed} ${named.length > 0 ? 'more' : 'that you may not see'}`] : []
+  const shownNames = visible.slice(0, 5)
+  const unnamed = rows.length - shownNames.length
+  const unnamedCount = unnamed > 0 ? [`${unnamed} ${shownNames.length > 0 ? 'more' : 'that you may not see'}`] : []
   throw problems.conflict(
     '/',
-    `Data pipelines load this public dataset: ${[...named, ...rest].join(', ')}. Delete these pipelines first.`,
+    `Data pipelines load this public dataset: ${[...shownNames, ...unnamedCount].join(', ')}. Delete these pipelines first.`,
   )
 }
 
@@ -210,7 +214,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
-      const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
+      const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, userUid: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
       return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replaced }

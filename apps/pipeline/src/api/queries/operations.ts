@@ -240,7 +240,7 @@ async function insertVariables(input: PrepareInput, schemas: readonly QueriedSch
       `/variables/${unused}/name`,
       `The query does not use \${${given[unused]!.name.slice(0, 100)}}. Correct the name, or leave it out.`,
     )
-  if (used.size === 0) return [{ own: body.sql, sent: body.sql }]
+  if (used.size === 0) return [{ ownText: body.sql, sent: body.sql }]
   if (languages.size > 1)
     throw problems.refused(
       '/schemas',

@@ -18,7 +18,7 @@ async function listAllRuns(
   const { pageSize = defaultPageSize, after, since, ...filter } = query
   const list = JSON.stringify(['/runs', since, filter])
   const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,15}$/])
-  const found = await listRunsOfObjects(
+  const matchingRuns = await listRunsOfObjects(
     db,
     { ...filter, client: caller.client, objects: visibleRunnables(caller, filter) },
     {
@@ -27,7 +27,7 @@ async function listAllRuns(
       limit: pageSize + 1,
     },
   )
-  const runs = found.slice(0, pageSize)
+  const runs = matchingRuns.slice(0, pageSize)
   const usernames = await lookUpUsernames(
     runs.map((run) => run.created_by),
     identity,
@@ -38,7 +38,7 @@ async function listAllRuns(
     {
       page,
       pageSize,
-      more: found.length > pageSize,
+      more: matchingRuns.length > pageSize,
       cursor:
         last && serializeCursor(list, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
       onlyCursors: true,

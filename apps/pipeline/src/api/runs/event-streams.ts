@@ -20,19 +20,19 @@ export interface StreamSlot {
 /** Limits the open streams in total and of each client. */
 export function limitStreams({ total, perClient }: { total: number; perClient: number }): StreamLimit {
   const open = new Map<string, number>()
-  let all = 0
+  let openStreams = 0
 
   return {
     acquire(client) {
       const theirs = open.get(client) ?? 0
-      if (all >= total || theirs >= perClient) throw tooManyStreams()
-      all++
+      if (openStreams >= total || theirs >= perClient) throw tooManyStreams()
+      openStreams++
       open.set(client, theirs + 1)
       let isReleased = false
       const release = () => {
         if (isReleased) return
         isReleased = true
-        all--
+        openStreams--
         const now = open.get(client)! - 1
         if (now > 0) open.set(client, now)
         else open.delete(client)

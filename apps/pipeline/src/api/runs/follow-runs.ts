@@ -21,7 +21,7 @@ const runsPerQuery = 500
 
 const runStreamLimit = limitStreams({ total: 500, perClient: 50 })
 
-/** Streams the queued and running runs, then each new and changed run. After a reconnect, the runs that ended meanwhile come first. */
+/** Streams the queued and running runs, then each new and changed run. After a reconnect, the runs that ended during the interruption come first. */
 export async function followRuns(input: FollowRunsRequest): Promise<EventStream> {
   const slot = runStreamLimit.acquire(input.caller.client)
   return new EventStream((signal) => slot.releaseAfter(streamRuns(input, signal)))
@@ -76,8 +76,8 @@ async function* readEvents(
   filter: RunFilter,
   ids: readonly number[],
 ): AsyncGenerator<ServerSentEvent, void, void> {
-  for (let at = 0; at < ids.length; at += runsPerQuery) {
-    const runs = await readRunsOfObjects(db, filter, ids.slice(at, at + runsPerQuery))
+  for (let lastRead = 0; lastRead < ids.length; lastRead += runsPerQuery) {
+    const runs = await readRunsOfObjects(db, filter, ids.slice(lastRead, lastRead + runsPerQuery))
     const usernames = await lookUpUsernames(
       runs.map((run) => run.created_by),
       identity,

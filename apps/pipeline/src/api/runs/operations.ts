@@ -101,8 +101,8 @@ export function runOperations<Row extends RunnableRow>(
         rows.map((run) => run.created_by),
         identity,
       )
-      const answer = rows.map((run) => presentRun(run, usernames(run.created_by)))
-      return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
+      const presentedRuns = rows.map((run) => presentRun(run, usernames(run.created_by)))
+      return new JsonResponse(presentedRuns, pageHeaders({ ...page, total }, request.url))
     }),
   }
 }

@@ -54,11 +54,11 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
           }
         })
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
-      const found = await listRejectedRows(db, row.id, params.taskId, page)
-      if (!found) throw problems.notFound('run')
+      const rejectedRows = await listRejectedRows(db, row.id, params.taskId, page)
+      if (!rejectedRows) throw problems.notFound('run')
       return new JsonResponse(
-        found.rows.map(presentRejectedRow),
-        pageHeaders({ ...page, total: found.total }, request.url),
+        rejectedRows.rows.map(presentRejectedRow),
+        pageHeaders({ ...page, total: rejectedRows.total }, request.url),
       )
     },
   ),

@@ -49,7 +49,7 @@ interface KnownRun {
 export function watchRuns(db: Kysely<DB>, logger: Pick<Logger, 'warn'>): RunWatcher {
   const subscriptions = new Set<Subscription>()
   /** The runs of each subscribed client in the last query. */
-  const known = new Map<string, ReadonlyMap<number, KnownRun>>()
+  const knownRuns = new Map<string, ReadonlyMap<number, KnownRun>>()
   let lastQuery: Date | undefined
   let isRunning = false
 
@@ -59,7 +59,7 @@ export function watchRuns(db: Kysely<DB>, logger: Pick<Logger, 'warn'>): RunWatc
       await findChanges().catch((error: unknown) => logger.warn({ err: error }, 'changed runs cannot be read'))
       await new Promise((resolve) => setTimeout(resolve, queryIntervalMs))
     }
-    known.clear()
+    knownRuns.clear()
     lastQuery = undefined
     isRunning = false
   }
@@ -69,10 +69,10 @@ export function watchRuns(db: Kysely<DB>, logger: Pick<Logger, 'warn'>): RunWatc
     const { now, runs } = await readRecentRuns(db, [...served.keys()], lastQuery)
     lastQuery = now
     const runsOf = Map.groupBy(runs, ({ client }) => client)
-    for (const client of known.keys()) if (!served.has(client)) known.delete(client)
+    for (const client of knownRuns.keys()) if (!served.has(client)) knownRuns.delete(client)
     for (const [client, subscribers] of served) {
-      const { current, changed } = compareRuns(known.get(client), runsOf.get(client) ?? [], now.getTime())
-      known.set(client, current)
+      const { current, changed } = compareRuns(knownRuns.get(client), runsOf.get(client) ?? [], now.getTime())
+      knownRuns.set(client, current)
       for (const subscriber of subscribers) {
         if (subscriber.asOf) for (const id of changed) subscriber.changed.add(id)
         subscriber.asOf = now

@@ -31,7 +31,7 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
   // The first page fixes the end of the window, so that all pages end at the same time.
   const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
-  const found = await listPlannedRuns(db, {
+  const objectPlans = await listPlannedRuns(db, {
     client: caller.client,
     objects: visibleRunnables(caller, filter),
     from: from === undefined ? undefined : Date.parse(from),
@@ -40,14 +40,14 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
     limit: pageSize + 1,
     zone: (await readClientTimeZone(input)) ?? 'UTC',
   })
-  const plans = found.slice(0, pageSize)
+  const plans = objectPlans.slice(0, pageSize)
   const last = plans.at(-1)
   const page = cursor?.page ?? 1
   const headers = pageHeaders(
     {
       page,
       pageSize,
-      more: found.length > pageSize,
+      more: objectPlans.length > pageSize,
       cursor: last && serializeCursor(list, { page: page + 1, keys: [String(end), String(last.at), last.object.uid] }),
       onlyCursors: true,
     },

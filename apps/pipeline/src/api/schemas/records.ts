@@ -82,7 +82,7 @@ export async function schemasOf(
   context: RequestContext,
 ): Promise<Map<number, ReferencedSchema>> {
   const { db, caller } = context
-  const found = await db
+  const schemaRows = await db
     .selectFrom('schemas as r')
     .selectAll()
     .select(visibleTo(caller, 'READ').as('shown'))
@@ -90,10 +90,13 @@ export async function schemasOf(
     .$castTo<SchemaRow & { shown: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_SCHEMA')
-  const visible = found.filter(({ shown }) => maySee && shown)
-  const whole = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
+  const visible = schemaRows.filter(({ shown }) => maySee && shown)
+  const presented = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(
-    found.map(({ id, uid, name, schema_name }) => [id, whole.get(uid) ?? { id: uid, name, schemaName: schema_name }]),
+    schemaRows.map(({ id, uid, name, schema_name }) => [
+      id,
+      presented.get(uid) ?? { id: uid, name, schemaName: schema_name },
+    ]),
   )
 }
 

@@ -43,8 +43,8 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
 
   async columns(trx, body, current, { caller }) {
     const schemaName = body.schemaName ?? current?.schema_name ?? toUniqueIdentifiers([body.name])[0]!
-    const wrong = identifierProblem(schemaName)
-    if (wrong) throw problems.refused('/schemaName', wrong)
+    const nameProblem = identifierProblem(schemaName)
+    if (nameProblem) throw problems.refused('/schemaName', nameProblem)
     if (current && current.schema_name !== schemaName) {
       throw problems.refused(
         '/schemaName',

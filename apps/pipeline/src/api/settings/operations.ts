@@ -51,7 +51,7 @@ export const settingOperations = {
         assertUnchanged(before && body.lastUpdated, before?.updated_at ?? new Date(), [
           {
             pointer: '/client',
-            given: body.client?.toLowerCase(),
+            sent: body.client?.toLowerCase(),
             stored: caller.client,
             instead: 'You can change only settings of your current organisation. Switch to the other one first.',
           },
@@ -128,10 +128,10 @@ function parseAlertEmail(value: string): string {
   const empty = value.split(',').some((part) => part.trim() === '')
   if (empty) throw invalidValue('The list has an empty entry before or after a comma. Remove this comma.')
   const setting = parseAlertSetting(value)
-  const wrong = setting.addresses.find((part) => !isAddressLike(part))
-  if (wrong !== undefined)
+  const invalidAddress = setting.addresses.find((part) => !isAddressLike(part))
+  if (invalidAddress !== undefined)
     throw invalidValue(
-      `${quoteValue(wrong)} is not an email address. Separate entries by commas; besides addresses, WARNING and NO_SUCCESS_24_HOURS (with any number of hours) are allowed.`,
+      `${quoteValue(invalidAddress)} is not an email address. Separate entries by commas; besides addresses, WARNING and NO_SUCCESS_24_HOURS (with any number of hours) are allowed.`,
     )
   const unmailable = setting.addresses.find((part) => mailableAddress(part) === undefined)
   if (unmailable !== undefined)

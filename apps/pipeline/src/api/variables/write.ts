@@ -43,10 +43,10 @@ function variableColumns(
   keyRing: KeyRing,
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const kept = body.value === undefined ? storedValue(current, body) : undefined
-  const value = body.value ?? kept?.value
-  const isSealedNow = body.secured && kept?.sealed === undefined
-  const sealed = isSealedNow ? sealVariableValue(uid, value!, keyRing) : (kept?.sealed ?? null)
+  const keptValue = body.value === undefined ? storedValue(current, body) : undefined
+  const value = body.value ?? keptValue?.value
+  const isSealedNow = body.secured && keptValue?.sealed === undefined
+  const sealed = isSealedNow ? sealVariableValue(uid, value!, keyRing) : (keptValue?.sealed ?? null)
   return {
     ...(current ? {} : { uid, client }),
     name: body.name,

@@ -31,10 +31,12 @@ const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult |
 
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
   const row = await viewRecords.read(db, caller, params.uid)
-  const found = await findBuiltView({ db, warehouses }, row)
-  if (!found && row.pending !== null) throw notLoadedYet(`The view does not exist in the warehouse yet. ${row.pending}`)
-  if (!found) throw notLoadedYet('The view does not exist in the warehouse any more. Run the view to create it again.')
-  return { row, ...found }
+  const builtView = await findBuiltView({ db, warehouses }, row)
+  if (!builtView && row.pending !== null)
+    throw notLoadedYet(`The view does not exist in the warehouse yet. ${row.pending}`)
+  if (!builtView)
+    throw notLoadedYet('The view does not exist in the warehouse any more. Run the view to create it again.')
+  return { row, ...builtView }
 }
 
 /** Finds a view in the warehouse; undefined if it is missing or another object has its name. */

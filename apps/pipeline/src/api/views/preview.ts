@@ -49,12 +49,12 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
 }
 
 async function readSchemaName({ db, body, caller }: ViewPreviewRequest): Promise<string> {
-  const found = await db
+  const schemaRow = await db
     .selectFrom('schemas as r')
     .select('schema_name')
     .where('uid', '=', body.schema.id)
     .where(visibleTo(caller, 'READ'))
     .executeTakeFirst()
-  if (!found) throw problems.refused('/schema/id', `No schema that you may see has the id ${body.schema.id}.`)
-  return found.schema_name
+  if (!schemaRow) throw problems.refused('/schema/id', `No schema that you may see has the id ${body.schema.id}.`)
+  return schemaRow.schema_name
 }

@@ -22,8 +22,8 @@ export async function viewColumns(
   { caller }: RequestContext,
 ): Promise<{ columns: ViewColumns; schema: string }> {
   const { name, field } = chooseViewName(body, current?.view_name)
-  const wrong = identifierProblem(name)
-  if (wrong) throw problems.refused(`/${field}`, wrong)
+  const nameProblem = identifierProblem(name)
+  if (nameProblem) throw problems.refused(`/${field}`, nameProblem)
   const schema = await readTargetSchema(trx, body, current, caller)
   await assertRelationNameFree(trx, schema.id, name, current)
   await assertNameFree(trx, caller.client, body.name, current)
@@ -55,7 +55,7 @@ function chooseViewName(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
   stored: string | undefined,
 ): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
-  const isNew = (given: string | undefined): given is string => given !== undefined && given !== stored
+  const isNew = (id: string | undefined): id is string => id !== undefined && id !== stored
   const isAliasNew = isNew(warehouseAViewName)
   if (isAliasNew && isNew(dataWarehouseViewName) && warehouseAViewName !== dataWarehouseViewName)
     throw problems.refused(
@@ -74,13 +74,14 @@ async function readTargetSchema(
   current: ViewRow | undefined,
   caller: RequestContext['caller'],
 ) {
-  const kept =
+  const currentSchema =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
-  const found = kept?.uid === id.toLowerCase() ? kept : await lockWritableSchema(trx, caller, id)
-  if (!found) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
-  if (found.provider_schema === 'NA')
-    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA). Choose another one.`)
-  return found
+  const schemaRow = currentSchema?.uid === id.toLowerCase() ? currentSchema : await lockWritableSchema(trx, caller, id)
+  if (!schemaRow)
+    throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}. Choose another schema.`)
+  if (schemaRow.provider_schema === 'NA')
+    throw problems.refused('/schema/id', `The schema "${schemaRow.name}" has no warehouse (NA). Choose another one.`)
+  return schemaRow
 }
 
 /** Throws if the row would violate a constraint. This is checked now, because the warehouse creates the view before the row is written. */

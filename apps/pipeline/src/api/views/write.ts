@@ -37,12 +37,12 @@ export async function createView(input: SaveContext): Promise<JsonResponse<View>
   const row = await runInSlot(input, async (signal) => {
     const { columns, schema } = await inTransaction(db, (trx) => viewColumns(trx, body, undefined, input))
     const defined = { ...columns, uid: columns.uid!, client: caller.client }
-    const made = await buildView(input, defined, schema, signal)
+    const builtView = await buildView(input, defined, schema, signal)
     return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
       write(async (trx) => {
         const { columns: checked } = await viewColumns(trx, body, undefined, input)
         const inserted = await viewRecords.insert(trx, caller, { ...checked, uid: defined.uid })
-        const saved = await recordBuiltView(trx, input, inserted, made)
+        const saved = await recordBuiltView(trx, input, inserted, builtView)
         request.audit(saved.uid, { after: redactSecrets(saved) })
         return saved
       }),
@@ -76,8 +76,8 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   return runInSlot(input, async (signal) => {
     await assertNotRunning(db, before)
     const defined = { ...planned.columns, uid: before.uid, client: before.client }
-    const made = await buildView(input, defined, planned.schema, signal)
-    return restoreOnFailure(input, defined, newPlace, () => saveUpdate(input, before, oldPlace, made))
+    const builtView = await buildView(input, defined, planned.schema, signal)
+    return restoreOnFailure(input, defined, newPlace, () => saveUpdate(input, before, oldPlace, builtView))
   })
 }
 
@@ -105,23 +105,23 @@ function isDefinitionUnchanged(
 }
 
 /**
- * Stores the changed view. `made` is the new view in the warehouse; undefined if only the stored row changes. Returns undefined,
+ * Stores the changed view. `builtView` is the new view in the warehouse; undefined if only the stored row changes. Returns undefined,
  * without a change, if another request changed the view after `plannedFrom` was read.
  */
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
   plannedFrom: ViewRow,
   oldPlace: TablePlace,
-  made: BuiltView | undefined,
+  builtView: BuiltView | undefined,
 ): Promise<ViewRow | undefined> {
   const { body, caller, params, request, write } = input
   return write(async (trx) => {
     const before = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     if (before.version !== plannedFrom.version) throw new ConcurrentChange()
     const { columns, schema } = await viewColumns(trx, body, before, input)
-    if (made) await assertNotRunning(trx, before)
+    if (builtView) await assertNotRunning(trx, before)
     const updated = await viewRecords.update(trx, caller, before, columns)
-    const after = made ? await recordBuiltView(trx, input, updated, made) : updated
+    const after = builtView ? await recordBuiltView(trx, input, updated, builtView) : updated
     await renameSource(trx, caller.client, oldPlace, { schema, name: after.view_name })
     await moveDescriptions(trx, before, after)
     request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
@@ -134,8 +134,8 @@ function saveUpdate(
 
 class ConcurrentChange extends Error {}
 
-/** Runs `work` in a slot of the organisation while the caller is connected. */
-function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Runs `callback` in a slot of the organisation while the caller is connected. */
+function runInSlot<T>({ request, caller }: SaveContext, callback: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const onTimeout = (): never => {
     throw problems.refused(
       '/query',
@@ -143,7 +143,7 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
     )
   }
   const queue = requestSlots.views.queueOf(caller.client)
-  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
+  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, callback)
 }
 
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
@@ -257,8 +257,8 @@ async function restoreView(
     .orderBy((eb) => eb.case().when('v.uid', '=', uid).then(0).else(1).end())
     .executeTakeFirst()
   if (stored) return void (await makeView(db, warehouse, stored))
-  const there = await warehouse.views.find(place.schema, place.name)
-  if (there?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
+  const currentView = await warehouse.views.find(place.schema, place.name)
+  if (currentView?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
 }
 
 /**
@@ -304,8 +304,8 @@ type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, u
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
   // The warehouse is read before the transaction, because a transaction must not wait for a warehouse.
-  const seen = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
-  const handmadeViews = await listHandmadeViews(input, seen, await findViewPlace(db, seen))
+  const currentRow = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
+  const handmadeViews = await listHandmadeViews(input, currentRow, await findViewPlace(db, currentRow))
   const row = await write(async (trx) => {
     const locked = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     const place = await findViewPlace(trx, locked)

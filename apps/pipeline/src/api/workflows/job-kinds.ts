@@ -40,7 +40,7 @@ export async function findVisibleObjects(
   objects: readonly { id: number; kind: string }[],
 ): Promise<Map<number, VisibleObject>> {
   const kinds = new Set(objects.map(({ kind }) => kind as RunnableKind))
-  const found = await Promise.all(
+  const objectsByKind = await Promise.all(
     [...kinds].map(async (kind) => {
       const { table, see, manage } = jobKinds[kind]
       if (!hasRole(caller.roles, see)) return []
@@ -54,5 +54,5 @@ export async function findVisibleObjects(
       return rows
     }),
   )
-  return new Map(found.flat().map((one) => [one.id, one]))
+  return new Map(objectsByKind.flat().map((one) => [one.id, one]))
 }

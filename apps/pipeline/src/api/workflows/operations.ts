@@ -36,8 +36,11 @@ async function listWorkflowRuns(
   const { rows, total } = await listRuns(db, row.id, page)
   const authors = rows.map((run) => run.created_by)
   const [usernames, jobs] = await Promise.all([lookUpUsernames(authors, identity), jobsOf(db, rows)])
-  const answer = rows.map((run) => ({ ...presentRun(run, usernames(run.created_by)), jobs: jobs.get(run.id) ?? [] }))
-  return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
+  const presentedRuns = rows.map((run) => ({
+    ...presentRun(run, usernames(run.created_by)),
+    jobs: jobs.get(run.id) ?? [],
+  }))
+  return new JsonResponse(presentedRuns, pageHeaders({ ...page, total }, request.url))
 }
 
 async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<Map<number, WorkflowRunJob[]>> {

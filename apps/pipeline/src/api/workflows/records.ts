@@ -30,7 +30,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
     readClientTimeZone(context),
     readStoredSteps(db, ids),
   ])
-  const seen = await findVisibleObjects(
+  const visibleById = await findVisibleObjects(
     db,
     caller,
     jobs.map(({ object }) => object),
@@ -53,7 +53,9 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
             executionMode: step.execution_mode as WorkflowStep['executionMode'],
             delayAfter: step.delay_after,
             disabled: step.disabled,
-            jobs: (jobsOf.get(`${row.id} ${step.step}`) ?? []).map((job) => presentJob(job, seen.get(job.object.id))),
+            jobs: (jobsOf.get(`${row.id} ${step.step}`) ?? []).map((job) =>
+              presentJob(job, visibleById.get(job.object.id)),
+            ),
           }),
         ),
       },
@@ -64,16 +66,20 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
 }
 
 /** Shows only the names of objects that the caller may not see. */
-function presentJob({ uid, object }: StoredJob, seen: VisibleObject | undefined): WorkflowJob {
+function presentJob({ uid, object }: StoredJob, visibleObject: VisibleObject | undefined): WorkflowJob {
   return {
     jobType: jobTypeOf(object.kind),
     object: {
       uid: object.uid,
       name: object.name,
-      ...(seen && { id: object.id, translations: seen.translations, created: seen.created_at.toISOString() }),
+      ...(visibleObject && {
+        id: object.id,
+        translations: visibleObject.translations,
+        created: visibleObject.created_at.toISOString(),
+      }),
     },
     id: uid,
-    ...(seen?.type && { dataPipelineType: seen.type as PipelineType }),
+    ...(visibleObject?.type && { dataPipelineType: visibleObject.type as PipelineType }),
   }
 }
 

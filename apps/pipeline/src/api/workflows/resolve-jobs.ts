@@ -24,16 +24,16 @@ export interface ResolvedJob {
 
 /** Returns the jobs of a body by step. A job without `object` runs the object of the stored job with its id, or the object with its id. */
 function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
-  const known = new Map(current.map((job) => [job.uid, job]))
+  const jobsByUid = new Map(current.map((job) => [job.uid, job]))
   return (steps.steps ?? []).map(({ jobs = [] }, step) =>
     jobs.map(({ jobType, object, id }, job) => {
-      const own = id === undefined ? undefined : known.get(id.toLowerCase())
-      if (own) known.delete(own.uid)
+      const storedJob = id === undefined ? undefined : jobsByUid.get(id.toLowerCase())
+      if (storedJob) jobsByUid.delete(storedJob.uid)
       return {
         pointer: `/steps/steps/${step}/jobs/${job}`,
         jobType,
-        object: object?.uid?.toLowerCase() ?? object?.id ?? own?.object.uid ?? uidOf(id),
-        uid: own?.uid,
+        object: object?.uid?.toLowerCase() ?? object?.id ?? storedJob?.object.uid ?? uidOf(id),
+        uid: storedJob?.uid,
       }
     }),
   )
@@ -53,8 +53,8 @@ export async function resolveJobs(
   current: readonly StoredJob[],
   caller: Caller,
 ): Promise<ResolvedJob[][]> {
-  const named = parseJobs(body, current)
-  const keys = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
+  const namedSteps = parseJobs(body, current)
+  const keys = [...new Set(namedSteps.flat().flatMap(({ object }) => object ?? []))]
   const uids = keys.filter((key) => typeof key === 'string')
   const ids = keys.filter((key) => Number.isSafeInteger(key))
   // Locks the objects until the rows are written, so that they are not deleted.
@@ -64,11 +64,11 @@ export async function resolveJobs(
   const objects = new Map<string | number, (typeof rows)[number]>(
     rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
   )
-  const seen = await findVisibleObjects(trx, caller, rows)
-  const kept = new Set(current.map(({ object }) => object.id))
+  const visibleById = await findVisibleObjects(trx, caller, rows)
+  const currentObjects = new Set(current.map(({ object }) => object.id))
 
   const violations: FieldViolation[] = []
-  const resolved = named.map((step, index) => {
+  const resolved = namedSteps.map((step, index) => {
     const parallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
     const inStep = new Set<number>()
     return step.flatMap((job): ResolvedJob[] => {
@@ -96,20 +96,21 @@ export async function resolveJobs(
     object: (typeof rows)[number] | undefined,
   ): FieldViolation | undefined {
     const noun = jobType ? jobKindOf(jobType).noun : 'object'
-    const at = `${pointer}/object/uid`
-    if (uid === undefined) return { pointer: at, detail: `The job has no ${noun} to run. Set object.uid.` }
-    const known = object && (kept.has(object.id) || seen.has(object.id))
-    if (!known) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
+    const objectPointer = `${pointer}/object/uid`
+    if (uid === undefined) return { pointer: objectPointer, detail: `The job has no ${noun} to run. Set object.uid.` }
+    const isKept = object && (currentObjects.has(object.id) || visibleById.has(object.id))
+    if (!isKept) return { pointer: objectPointer, detail: `No ${noun} that you may run has the id ${uid}.` }
     const { kind, name } = object
-    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow, which a workflow cannot run.` }
+    if (kind === 'WORKFLOW')
+      return { pointer: objectPointer, detail: `"${name}" is a workflow, which a workflow cannot run.` }
     if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
         detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
       }
-    if (!kept.has(object.id) && !seen.get(object.id)!.usable)
+    if (!currentObjects.has(object.id) && !visibleById.get(object.id)!.usable)
       return {
-        pointer: at,
+        pointer: objectPointer,
         detail: `You can view the ${noun} "${name}" but not run it, so your workflow cannot run it. Ask its owner or an administrator for access to edit it.`,
       }
     return undefined
@@ -119,6 +120,6 @@ export async function resolveJobs(
 function jobsRefused(errors: FieldViolation[]): Problem {
   const [first] = errors
   const { status, code, title, message } = problems.refused(first!.pointer, first!.detail)
-  const more = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''
-  return new Problem(status, code, title, { detail: `${message}${more}`, errors })
+  const moreText = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''
+  return new Problem(status, code, title, { detail: `${message}${moreText}`, errors })
 }

@@ -67,10 +67,10 @@ async function writeSteps(
   }))
   await trx.insertInto('workflow_steps').values(rows).execute()
   const jobs = resolved.flatMap((step, index) =>
-    step.map(({ uid, runnableId }, place) => ({
+    step.map(({ uid, runnableId }, position) => ({
       workflow_id: id,
       step: index + 1,
-      job: place + 1,
+      job: position + 1,
       runnable_id: runnableId,
       ...(uid && { uid }),
     })),

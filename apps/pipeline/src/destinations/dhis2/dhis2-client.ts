@@ -14,7 +14,7 @@ export interface Dhis2Api {
   /** Sends JSON. Returns a response with status 409 too, because import summaries with conflicts have this status. */
   post(path: string, parameters: QueryParameters, body: string, signal: AbortSignal): Promise<unknown>
   /** Redacts the target's secrets in a text of the server, which may repeat them. */
-  words(text: string): string
+  redact(text: string): string
 }
 
 /** Returns the host of an address. Throws `DestinationProblem` for an invalid address, which the value of a variable can cause. */
@@ -30,7 +30,7 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2A
   const host = parseHost(target.url)
   const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target
-  const words = secretRedactor([password, authToken, `${username}:${password}`])
+  const redact = secretRedactor([password, authToken, `${username}:${password}`])
 
   async function request(
     method: 'GET' | 'POST',
@@ -55,7 +55,7 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2A
         headers: response.headers,
         text: await response.text(),
         host,
-        words,
+        redact,
       })
     } catch (error) {
       signal?.throwIfAborted()
@@ -64,7 +64,7 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2A
   }
 
   return {
-    words,
+    redact,
     get: (path, parameters, signal) => request('GET', path, parameters, undefined, signal),
     post: (path, parameters, body, signal) => request('POST', path, parameters, body, signal),
   }
@@ -73,11 +73,11 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2A
 function toDestinationProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
-  const more =
+  const moreText =
     code === 'REDIRECTED'
       ? ' Enter the address that it redirects to, or check that this is DHIS2 and not its login page.'
       : ''
-  return new DestinationProblem(code, message + more, {
+  return new DestinationProblem(code, message + moreText, {
     retryable: error.isTransient,
     tooMuch: code === 'CONNECTION_TIMEOUT',
     cause: error,
@@ -103,7 +103,7 @@ interface Dhis2Response {
   text: string
   host: string
   /** Redacts the target's secrets in a text of the server. */
-  words(text: string): string
+  redact(text: string): string
 }
 
 /** Returns the JSON of a response with status 2xx or 409; see `post`. Throws `DestinationProblem` for all other responses. */
@@ -121,51 +121,51 @@ function parseResponse(answer: Dhis2Response): unknown {
   throw createResponseProblem(answer, json)
 }
 
-function createResponseProblem({ status, headers, host, words }: Dhis2Response, json: unknown): DestinationProblem {
+function createResponseProblem({ status, headers, host, redact }: Dhis2Response, json: unknown): DestinationProblem {
   const serverMessage = findErrorMessage(json)
-  const says = serverMessage ? ` It says: ${words(serverMessage)}` : ''
+  const serverText = serverMessage ? ` It says: ${redact(serverMessage)}` : ''
   const retryAfter = parseRetryAfter(headers)
   switch (status) {
     case 401:
       return new DestinationProblem(
         'AUTHENTICATION_FAILED',
-        `DHIS2 at ${host} rejected the username and password, or the token (401): check them, and that a token has not expired.${says}`,
+        `DHIS2 at ${host} rejected the username and password, or the token (401): check them, and that a token has not expired.${serverText}`,
       )
     case 403:
       return new DestinationProblem(
         'PERMISSION_DENIED',
-        `The user of DHIS2 at ${host} lacks permission (403): an import needs the authority F_DATAVALUE_ADD and write access to the data sets and organisation units.${says}`,
+        `The user of DHIS2 at ${host} lacks permission (403): an import needs the authority F_DATAVALUE_ADD and write access to the data sets and organisation units.${serverText}`,
       )
     case 404:
       return new DestinationProblem(
         'NOT_FOUND',
-        `${host} has no DHIS2 API at this address (404). Check the path, and enter it without /api.${says}`,
+        `${host} has no DHIS2 API at this address (404). Check the path, and enter it without /api.${serverText}`,
       )
     case 413:
       return new DestinationProblem(
         'TOO_LARGE',
-        `The request is too large for ${host} (413): increase the limit of its proxy.${says}`,
+        `The request is too large for ${host} (413): increase the limit of its proxy.${serverText}`,
         { tooMuch: true },
       )
     case 429:
-      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${says}`, {
+      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${serverText}`, {
         retryable: true,
         retryAfter,
       })
     case 408:
     case 504:
-      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}).${says}`, {
+      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}).${serverText}`, {
         retryable: true,
         tooMuch: true,
         retryAfter,
       })
     default:
       return status >= 500
-        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} failed (${status}). Check its log.${says}`, {
+        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} failed (${status}). Check its log.${serverText}`, {
             retryable: true,
             retryAfter,
           })
-        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}).${says}`)
+        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}).${serverText}`)
   }
 }
 

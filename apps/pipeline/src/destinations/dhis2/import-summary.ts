@@ -29,14 +29,14 @@ type JsonObject = Readonly<Record<string, unknown>>
  * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Returns undefined if the
  * response has no summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
  */
-export function parseImportSummary(answer: unknown): ImportSummary | undefined {
-  const summary = asObject(asObject(answer)?.['response']) ?? asObject(answer)
+export function parseImportSummary(response: unknown): ImportSummary | undefined {
+  const summary = asObject(asObject(response)?.['response']) ?? asObject(response)
   const counts = asObject(summary?.['importCount'])
   if (!summary || !counts) return undefined
   const conflicts = asArray(summary['conflicts']).map(parseConflict)
-  const said = String(summary['status'])
+  const status = String(summary['status'])
   return {
-    status: said === 'ERROR' ? 'ERROR' : said === 'WARNING' || conflicts.length > 0 ? 'WARNING' : 'SUCCESS',
+    status: status === 'ERROR' ? 'ERROR' : status === 'WARNING' || conflicts.length > 0 ? 'WARNING' : 'SUCCESS',
     imported: asCount(counts['imported']),
     updated: asCount(counts['updated']),
     ignored: asCount(counts['ignored']),
@@ -52,14 +52,17 @@ export function findErrorMessage(answer: unknown): string | undefined {
   const message = asObject(answer)
   const response = asObject(message?.['response'])
   const [first] = asArray(response?.['conflicts'] ?? message?.['conflicts']).map(parseConflict)
-  const said = asText(message?.['message']) ?? asText(response?.['description']) ?? asText(message?.['description'])
+  const description =
+    asText(message?.['message']) ?? asText(response?.['description']) ?? asText(message?.['description'])
   const code = asText(message?.['errorCode']) ?? asText(response?.['errorCode'])
-  const parts = [code && said ? `${code}: ${said}` : said, first?.reason].filter((part) => part !== undefined)
+  const parts = [code && description ? `${code}: ${description}` : description, first?.reason].filter(
+    (part) => part !== undefined,
+  )
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
-function parseConflict(given: unknown): Conflict {
-  const conflict = asObject(given) ?? {}
+function parseConflict(value: unknown): Conflict {
+  const conflict = asObject(value) ?? {}
   const code = asText(conflict['errorCode'])
   const reason = asText(conflict['value']) ?? 'DHIS2 gives no reason.'
   return {
@@ -92,11 +95,11 @@ const noReasonGiven = 'DHIS2 gives no reason.'
  */
 const maxReasons = 20_000
 
-/** Returns the values of a request that DHIS2 rejected, with the reasons. `words` redacts secrets. */
+/** Returns the values of a request that DHIS2 rejected, with the reasons. `redact` redacts secrets. */
 export function listRejects(
   summary: ImportSummary,
   items: readonly ValueItem[],
-  words: (text: string) => string,
+  redact: (text: string) => string,
 ): RowRejections {
   const rejectedIndexes = new Set<number>()
   const rows: RejectedRow[] = []
@@ -113,16 +116,16 @@ export function listRejects(
 
   for (const conflict of summary.conflicts) {
     const indexes = findIndexes(conflict)
-    const column = conflict.property && words(conflict.property).slice(0, 100)
-    const reason = words(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
+    const column = conflict.property && redact(conflict.property).slice(0, 100)
+    const reason = redact(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
     for (const index of indexes) reject(index, reason, column)
     // The reason of a conflict without rows is stored with the first row of the request.
     if (indexes.length === 0) addReason(0, reason, column)
   }
-  const named = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
-  for (const index of named ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
+  const shownNames = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
+  for (const index of shownNames ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
   const vague = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
-  return { rows, rejected: named ? named.size : rejectedIndexes.size || vague }
+  return { rows, rejected: shownNames ? shownNames.size : rejectedIndexes.size || vague }
 }
 
 const describeConflict = ({ object, reason }: Conflict): string =>
@@ -147,8 +150,8 @@ function indexByFieldText(items: readonly ValueItem[]): Map<string, number[]> {
   const indexesByText = new Map<string, number[]>()
   items.forEach(({ json }, index) => {
     for (const text of new Set(Object.values(JSON.parse(json) as object).map(String))) {
-      const known = indexesByText.get(text)
-      if (known) known.push(index)
+      const indexes = indexesByText.get(text)
+      if (indexes) indexes.push(index)
       else indexesByText.set(text, [index])
     }
   })

@@ -27,9 +27,9 @@ export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<
     )
   const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
   return {
-    version: dhis2.words(version).slice(0, 50),
+    version: dhis2.redact(version).slice(0, 50),
     release: parseRelease(version),
-    username: dhis2.words(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
+    username: dhis2.redact(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
     authorities,
   }
 }
@@ -37,8 +37,8 @@ export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<
 export const canImportValues = ({ authorities }: Dhis2System): boolean =>
   !authorities || authorities.has('ALL') || authorities.has('F_DATAVALUE_ADD')
 
-const asFields = (answer: unknown): Readonly<Record<string, unknown>> =>
-  typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {}
+const asFields = (response: unknown): Readonly<Record<string, unknown>> =>
+  typeof response === 'object' && response !== null ? (response as Record<string, unknown>) : {}
 
 export interface Choice {
   id: string
@@ -46,16 +46,16 @@ export interface Choice {
   name: string
 }
 
-/** Returns the first `most` options by name whose name contains `query`. Undefined for an unknown kind. */
+/** Returns the first `limit` options by name whose name contains `query`. Undefined for an unknown kind. */
 export async function searchOptions(
   dhis2: Dhis2Api,
   kind: string,
-  { query, most }: { query: string; most: number },
+  { query, limit }: { query: string; limit: number },
   signal: AbortSignal,
 ): Promise<Choice[] | undefined> {
   const plural = findObjectPath(kind)
   if (!plural) return undefined
-  return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, most), signal), plural) ?? []).slice(0, most)
+  return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, limit), signal), plural) ?? []).slice(0, limit)
 }
 
 /** From this release of DHIS2 on, all values of a request must belong to one data set. */
@@ -80,12 +80,12 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
   const nameOfElement = createNameReader(scheme)
   const element = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
-  const answer = (await dhis2.get(
+  const dataSetResponse = (await dhis2.get(
     'dataSets',
     { fields: `id,dataSetElements[dataElement[${element}]]`, paging: 'false' },
     signal,
   )) as { dataSets?: unknown }
-  const dataSets = (Array.isArray(answer.dataSets) ? answer.dataSets : []) as DataSet[]
+  const dataSets = (Array.isArray(dataSetResponse.dataSets) ? dataSetResponse.dataSets : []) as DataSet[]
   const smallestFirst = dataSets.toSorted(
     (one, other) =>
       (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||

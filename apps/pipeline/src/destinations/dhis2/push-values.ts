@@ -81,14 +81,14 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   }
 
   const onSent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
-    const { rows, rejected } = listRejects(summary, items, dhis2.words)
+    const { rows, rejected } = listRejects(summary, items, dhis2.redact)
     for (const row of rows) reject(row)
     pushed.sent += items.length
     pushed.bytes += bytes
     pushed.rejected += rejected
     for (const count of ['imported', 'updated', 'ignored', 'deleted'] as const) pushed[count] += summary[count]
     if (summary.status !== 'SUCCESS' && rows.length === 0)
-      pushed.warning ??= dhis2.words(summary.description ?? 'DHIS2 gives a warning without a description.')
+      pushed.warning ??= dhis2.redact(summary.description ?? 'DHIS2 gives a warning without a description.')
     reportTotals()
   }
   const sending = { dhis2, options, policy, limits, signal, log, onSent }
@@ -132,10 +132,10 @@ const createReader =
   (row: QueryRows['rows'][number], line: number): OutgoingValue | 'EMPTY' | RejectedRow => {
     const converted = convert(row)
     if (converted === 'EMPTY') return converted
-    const { dataSet: named, ...value } = converted.value
+    const { dataSet: shownNames, ...value } = converted.value
     const json = JSON.stringify(value)
     if ('reason' in converted) return { line, column: converted.column, reason: converted.reason, raw: json }
-    if (!dataSetOf) return { line, json, dataSet: named === undefined ? undefined : { id: named } }
+    if (!dataSetOf) return { line, json, dataSet: shownNames === undefined ? undefined : { id: shownNames } }
     const id = dataSetOf(value.dataElement!)
     const reason = `Data element ${value.dataElement} is in no data set that the DHIS2 user can read. Add it to one.`
     return id === undefined

@@ -36,17 +36,17 @@ export interface DataSet {
 export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, onSent } = sending
   // The chunk can have more values than one request may have, because the limit may have decreased since.
-  for (let at = 0; at < items.length; ) {
-    const part = items.slice(at, at + limits.values)
-    const body = createBody(part, dataSet)
+  for (let position = 0; position < items.length; ) {
+    const chunk = items.slice(position, position + limits.values)
+    const body = createBody(chunk, dataSet)
     try {
       const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
-      onSent(part, summary, Buffer.byteLength(body))
-      at += part.length
+      onSent(chunk, summary, Buffer.byteLength(body))
+      position += chunk.length
     } catch (error) {
       if (!(error instanceof RequestTooLarge)) throw error
-      limits.values = Math.max(minValues, Math.ceil(part.length / 2))
-      log('WARN', 'MEDIUM', `${error.message} Requests now have ${limits.values} values instead of ${part.length}.`)
+      limits.values = Math.max(minValues, Math.ceil(chunk.length / 2))
+      log('WARN', 'MEDIUM', `${error.message} Requests now have ${limits.values} values instead of ${chunk.length}.`)
     }
   }
 }
@@ -71,29 +71,29 @@ async function postValues(
     // DHIS2 then overwrites existing values, so the import is idempotent.
     importStrategy: 'CREATE_AND_UPDATE',
   }
-  let answer: unknown
+  let response: unknown
   try {
-    answer = await dhis2.post('dataValueSets', parameters, body, signal)
+    response = await dhis2.post('dataValueSets', parameters, body, signal)
   } catch (error) {
     if (error instanceof DestinationProblem && error.tooMuch && limits.values > minValues)
       throw new RequestTooLarge(error.message)
     throw error
   }
-  const summary = parseImportSummary(answer)
-  if (!summary) throw createRefusal(dhis2, answer)
+  const summary = parseImportSummary(response)
+  if (!summary) throw createRefusal(dhis2, response)
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
   const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
   if (status === 'ERROR' && hasNoCounts && conflicts.every(({ indexes }) => indexes.length === 0))
-    throw createRefusal(dhis2, answer)
+    throw createRefusal(dhis2, response)
   return summary
 }
 
-function createRefusal(dhis2: Dhis2Api, answer: unknown): DestinationProblem {
-  const errorMessage = findErrorMessage(answer)
+function createRefusal(dhis2: Dhis2Api, response: unknown): DestinationProblem {
+  const errorMessage = findErrorMessage(response)
   return new DestinationProblem(
     'TARGET_REFUSED',
     errorMessage
-      ? `DHIS2 rejected the import. Its message: ${dhis2.words(errorMessage)}`
+      ? `DHIS2 rejected the import. Its message: ${dhis2.redact(errorMessage)}`
       : 'DHIS2 answered without an import summary, so the result is unknown: check its version and the address.',
   )
 }

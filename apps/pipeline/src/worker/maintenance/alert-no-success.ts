@@ -15,7 +15,7 @@ interface NoSuccessOptions {
   db: Kysely<DB>
   identity: Pick<IdentityLookups, 'clients'>
   /** Milliseconds between two checks. */
-  every?: number
+  intervalMs?: number
 }
 
 const msPerHour = 3_600_000
@@ -37,7 +37,7 @@ interface OverdueRunnable extends Selectable<Runnables> {
  * success. Excludes objects with no run due for an hour, objects with an unfinished run of the last hour, and pipelines that have already
  * loaded their uploaded file.
  */
-export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptions): MaintenanceJob {
+export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
   return {
     name: 'schedules without success',
@@ -46,21 +46,21 @@ export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptio
       checkedAt = performance.now()
       const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
       const now = clock[0]!.now.getTime()
-      let written = 0
+      let alertsWritten = 0
       for (let last = 0; ; ) {
-        const found = await listOverdue(db, last)
-        const due = found.filter((row) => isRunOverdue(row, now))
+        const overdue = await listOverdue(db, last)
+        const due = overdue.filter((row) => isRunOverdue(row, now))
         if (due.length > 0) {
           const clients = await identity.clients([...new Set(due.map(({ client }) => client))])
           for (const row of due) {
             signal.throwIfAborted()
             const client = clients.get(row.client)
             if (client && !client.disabled && client.pipelinesEnabled)
-              written += await writeAlert(db, row, clock[0]!.now)
+              alertsWritten += await writeAlert(db, row, clock[0]!.now)
           }
         }
-        if (found.length < batchSize) return written
-        last = found.at(-1)!.id
+        if (overdue.length < batchSize) return alertsWritten
+        last = overdue.at(-1)!.id
       }
     },
   }

@@ -88,9 +88,11 @@ export function maintainPartitions({ db, days, now = () => new Date() }: Partiti
   return {
     name: 'months',
     async run() {
-      const at = now()
-      const made = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, runLogsTable, at))
-      return made + (await dropMonthPartitions(db, runLogsTable, new Date(at.getTime() - days * 86_400_000)))
+      const time = now()
+      const partitionsAdded = (await addAuditPartitions(db, time)) + (await addMonthPartitions(db, runLogsTable, time))
+      return (
+        partitionsAdded + (await dropMonthPartitions(db, runLogsTable, new Date(time.getTime() - days * 86_400_000)))
+      )
     },
   }
 }

@@ -38,10 +38,12 @@ export function eraseDeletedClients({
     async run(signal) {
       if (performance.now() - checkedAt < msPerHour) return 0
       checkedAt = performance.now()
-      const held = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
-      if (held.length === 0) return 0
+      const clientsWithData = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
+      if (clientsWithData.length === 0) return 0
       const before = now().getTime() - eraseAfterDays * msPerDay
-      const due = (await identity.deletedClients(held)).filter(({ deleted }) => Date.parse(deleted) <= before)
+      const due = (await identity.deletedClients(clientsWithData)).filter(
+        ({ deleted }) => Date.parse(deleted) <= before,
+      )
       for (const { id: client, code } of due) {
         signal.throwIfAborted()
         await eraseBulkData(parts, client)

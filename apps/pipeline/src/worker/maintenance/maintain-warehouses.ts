@@ -47,18 +47,18 @@ async function listBusyClients(db: Kysely<DB>): Promise<string[]> {
   return rows.map(({ client }) => client)
 }
 
-/** Calls `work` with the warehouse of each client. Continues after errors, and throws the first one at the end. */
+/** Calls `callback` with the warehouse of each client. Continues after errors, and throws the first one at the end. */
 async function forEachWarehouse(
   warehouses: ClientWarehouses,
   clients: readonly string[],
   signal: AbortSignal,
-  work: (warehouse: Warehouse, client: string) => Promise<void>,
+  callback: (warehouse: Warehouse, client: string) => Promise<void>,
 ): Promise<void> {
   const failures: unknown[] = []
   for (const client of clients) {
     signal.throwIfAborted()
     try {
-      await work(await warehouses.open(client), client)
+      await callback(await warehouses.open(client), client)
     } catch (error) {
       failures.push(error)
     }

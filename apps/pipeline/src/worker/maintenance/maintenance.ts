@@ -20,7 +20,7 @@ interface MaintenanceOptions {
   logger: Logger
   metrics: WorkerMetrics
   /** Milliseconds between two rounds, with a jitter of 20 %. */
-  every?: number
+  intervalMs?: number
   /** The key of the advisory lock that these jobs hold while they run. */
   lockKey?: number
 }
@@ -39,7 +39,7 @@ export function startMaintenance({
   jobs,
   logger,
   metrics,
-  every = 60_000,
+  intervalMs: every = 60_000,
   lockKey = maintenanceLock,
 }: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()
@@ -89,10 +89,10 @@ export function startMaintenance({
   }
 }
 
-/** Runs `work` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
+/** Runs `callback` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
 export async function withMaintenanceLock(
   db: Kysely<DB>,
-  work: () => Promise<void>,
+  callback: () => Promise<void>,
   lockKey = maintenanceLock,
 ): Promise<boolean> {
   return db.connection().execute(async (connection) => {
@@ -101,7 +101,7 @@ export async function withMaintenanceLock(
     )
     if (!rows[0]?.locked) return false
     try {
-      await work()
+      await callback()
     } finally {
       await sql`select pg_advisory_unlock(${lockKey})`.execute(connection)
     }

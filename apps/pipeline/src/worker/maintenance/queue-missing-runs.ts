@@ -13,7 +13,7 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
   return {
     name: 'missing jobs',
     async run(signal) {
-      let sent = 0
+      let queuedJobs = 0
       for (let last = 0; ; ) {
         signal.throwIfAborted()
         const runs = await db
@@ -30,8 +30,8 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
           .orderBy('r.id')
           .limit(runsPerPage)
           .execute()
-        if (runs.length > 0) sent += await queue.sendMissing(db, runs)
-        if (runs.length < runsPerPage) return sent
+        if (runs.length > 0) queuedJobs += await queue.sendMissing(db, runs)
+        if (runs.length < runsPerPage) return queuedJobs
         last = runs.at(-1)!.id
       }
     },

@@ -23,9 +23,9 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
       let removed = 0
       for await (const names of listOldFiles(folder)) {
         signal.throwIfAborted()
-        const kept = await neededFiles(db, [...new Set(names.map(uidOf))])
+        const usedFiles = await neededFiles(db, [...new Set(names.map(uidOf))])
         for (const name of names) {
-          if (kept.has(uidOf(name))) continue
+          if (usedFiles.has(uidOf(name))) continue
           await rm(join(folder, name), { force: true })
           removed += 1
         }
@@ -46,8 +46,8 @@ async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
   let names: string[] = []
   for await (const entry of entries) {
     if (!entry.isFile() || !uidPrefixPattern.test(entry.name)) continue
-    const found = await stat(join(folder, entry.name)).catch(() => undefined)
-    if (!found || Date.now() - found.mtimeMs < minAge) continue
+    const stats = await stat(join(folder, entry.name)).catch(() => undefined)
+    if (!stats || Date.now() - stats.mtimeMs < minAge) continue
     names.push(entry.name)
     if (names.length < 500) continue
     yield names

@@ -61,7 +61,7 @@ export async function wrongForReaders(client: Client, target: Target): Promise<s
   )
 }
 
-/** Table and ledger of one moment: under the lock nobody swaps, and the snapshot is taken once it is held. */
+/** Reads table and ledger in one snapshot, which is taken under the publish lock, so that no table is swapped in between. */
 async function together(client: Client, target: Target): Promise<{ content?: Content | undefined; ledger: Entry[] }> {
   const { schema, table } = target.pipeline
   const { rows } = await client.query('select to_regclass($1) is not null as made', [`${schema}.${table}`])

@@ -33,7 +33,7 @@ interface Wish {
   seed: string
   /** How many at once. */
   workers?: number
-  /** Is told now and then how far it is, and at once what is wrong. */
+  /** Called now and then with the progress, and at once with each violation. */
   tell(line: string): void
 }
 
@@ -157,7 +157,7 @@ function placeOf({ death, point }: Death): string {
   return `${point}${death === 'stopped' ? ', after a stop' : ''}`
 }
 
-/** Waits until workers that nobody kills have ended all runs, and compares. */
+/** Waits until workers that are not killed have ended all runs, then checks the tables. */
 async function settle(game: Game): Promise<void> {
   const { stack, targets, seats } = game
   game.draining = true

@@ -4,7 +4,7 @@ import { runTransaction } from '../../../src/runs/run-transaction.ts'
 import type { Pipeline, Stack } from '../../worker/worker-stack.ts'
 import type { Dice } from './seeded-random.ts'
 
-/** A run that was asked for, and what it has to make of its table: every row carries its number. */
+/** A requested run and the table that it must produce. Every row contains the number of the run. */
 export interface Asked {
   id: number
   uid: string

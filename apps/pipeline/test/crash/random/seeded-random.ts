@@ -6,7 +6,7 @@ export interface Dice {
   between(least: number, most: number): number
   chance(share: number): boolean
   pick<T>(list: readonly [T, ...T[]]): T
-  /** Dice of their own, so that what others throw meanwhile does not matter. */
+  /** Returns a separate generator, which draws by other generators do not change. */
   branch(name: string): Dice
 }
 

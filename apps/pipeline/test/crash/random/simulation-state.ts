@@ -15,7 +15,7 @@ export interface Game {
   places: Record<string, number>
   /** Workers that did not reach the failpoint of their plan, by failpoint. */
   missed: Record<string, number>
-  /** Nothing new is asked for any more. */
+  /** Whether no further runs are requested. */
   draining: boolean
   over: boolean
 }

@@ -2,7 +2,7 @@ import type { Stack } from '../../worker/worker-stack.ts'
 import { makeWorkflow, type WorkflowOf } from '../../worker/workflow-fixtures.ts'
 import type { Dice } from '../random/seeded-random.ts'
 
-/** How a pipeline's run ends when nobody cancels it. */
+/** The outcome of a pipeline's run that is not cancelled. */
 export type Fate = 'OK' | 'WARNING' | 'FAILED'
 
 export interface RandomWorkflow extends WorkflowOf {

@@ -4,7 +4,7 @@ import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 const user = { username: 'reader', password: 'a-passphrase-of-bhima', project: 1 }
 
-/** Answers as BHIMA does, of two projects. People are patients of the first; whoever has children made visits. */
+/** Answers like BHIMA with two projects. People are patients of the first; those with children have visits. */
 export async function startBhima() {
   const people = new People()
   let sessions = 0

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /**
  * Serves databases by CouchDB's protocol from memory, with somebody else's implementation, installed by infra/independent-servers/install.ts, and writes its port.
- * It knows nobody: who is asking is seen to here.
+ * CouchDB has no users here: this program checks the credentials.
  */
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -29,6 +29,6 @@ const server = createServer((request, response) => {
   response.writeHead(401, { 'content-type': 'application/json' })
   response.end(JSON.stringify({ error: 'unauthorized', reason: 'Name or password is incorrect.' }))
 })
-// Whoever started this holds the other end: nothing is left behind when it dies.
+// The parent process holds the other end, so this program ends with it.
 process.stdin.on('end', () => process.exit()).resume()
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A certificate that nobody signed but itself, for a name that is nobody’s. Undefined without openssl. */
+/** Creates a self-signed certificate for an unused name. Undefined without openssl. */
 export function selfSigned(): { key: string; cert: string } | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-certificate-'))
   const [key, cert] = [join(folder, 'key'), join(folder, 'cert')]

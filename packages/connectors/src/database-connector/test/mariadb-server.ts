@@ -8,7 +8,7 @@ import { type Connection, createConnection } from 'mysql2/promise'
 
 const server = '/usr/sbin/mariadbd'
 
-/** Why there is no MariaDB here; undefined when there is. */
+/** The reason to skip tests that need MariaDB; undefined if it is installed. */
 export const mariadbMissing = (): string | undefined =>
   existsSync(server) ? undefined : 'Debian’s mariadb-server is not installed'
 

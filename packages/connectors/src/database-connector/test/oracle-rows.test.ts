@@ -10,7 +10,7 @@ import { type TupleBatch, TupleSink } from '../tuple-sink.ts'
 const fields: OracleField[] = [{ name: 'BODY', dbType: oracledb.DB_TYPE_CLOB }]
 const columns = [{ label: 'BODY', dataType: 'TEXT' as const }]
 
-/** A query's rows, played by a stand-in; `asked` is how many were asked for each time. */
+/** The rows of a query from a stand-in; `asked` lists how many rows each call requested. */
 function played(rows: unknown[][], failure?: Error) {
   const heard = { asked: [] as number[], closed: 0 }
   const result: OracleRows = {

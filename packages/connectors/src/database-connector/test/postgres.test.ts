@@ -211,7 +211,7 @@ describe('PostgreSQL as a source', () => {
           if (content.format !== 'copy-binary') throw new Error()
           if (when !== 'in the middle') {
             await goAway()
-            // Long enough for whoever reads to have heard of it.
+            // Waits until the reader has received the message.
             await pause(200)
           }
           for await (const chunk of content.rows([{ dataType: 'INTEGER' }, { dataType: 'TEXT' }])) {

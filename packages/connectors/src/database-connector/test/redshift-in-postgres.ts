@@ -2,10 +2,10 @@ import type { Client } from 'pg'
 
 /**
  * What the reading of Redshift needs of a server and PostgreSQL has under another name: types as types of their own, whose text is
- * Redshift's, and the views of its catalogue. The rest of what is asked (sign-in, Describe, cursors) both have.
+ * Redshift's, and the views of its catalogue. Both products answer the other requests (sign-in, Describe, cursors) in the same way.
  */
 export async function asRedshift(database: Client): Promise<void> {
-  // In a schema that is looked in before the catalogue of PostgreSQL, by whoever connects from now on.
+  // The schema precedes PostgreSQL's catalogue in the search path of all new connections.
   await database.query(`
     create function public.version() returns text language sql immutable return 'PostgreSQL 8.0.2 on i686-pc-linux-gnu, Redshift 1.0.12103';
     do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$`)

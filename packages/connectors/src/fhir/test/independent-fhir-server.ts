@@ -79,6 +79,6 @@ const server = createServer((request, response) => {
   }
   respond().catch((error: unknown) => response.writeHead(500).end(JSON.stringify({ message: String(error) })))
 })
-// Whoever started this holds the other end: nothing is left behind when it dies.
+// The parent process holds the other end, so this program ends with it.
 process.stdin.on('end', () => process.exit()).resume()
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))

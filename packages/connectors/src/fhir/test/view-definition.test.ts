@@ -19,7 +19,7 @@ const patient = {
 }
 const names = { name: 'use', valueCode: 'official' }
 
-/** The rows that a select makes of the patient, and what is told of the view besides. */
+/** The rows that a select produces from the patient, and the log lines. */
 const rows = (select: unknown, more: object = {}): unknown =>
   parseView({ name: 'v', resource: 'Patient', select, ...more }).rows(patient)
 const column = (name: string, path: string, more: object = {}) => ({ name, path, ...more })

@@ -24,7 +24,7 @@ const endless = {
   message: expect.stringContaining('more than 1000 consecutive pages without a new record'),
 }
 
-/** A system that answers without an end, and how often it was asked. */
+/** A system with endless pages, and the number of requests to it. */
 function answering(answer: (asked: number) => unknown) {
   const asked = { times: 0 }
   const json = async () => {

@@ -16,7 +16,7 @@ import { readJsonRecords } from '../../bhima/json-records.ts'
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-/** What the server says, whatever it is asked. */
+/** The server's answer to every request. */
 let messages: { status?: number; type?: string; gzip?: Buffer; body?: string; location?: string }[] = []
 let server: Server
 beforeAll(async () => {

@@ -140,7 +140,7 @@ describe('a request', () => {
     await expect(openSession().getJson('away')).rejects.toMatchObject({
       message: expect.stringContaining('redirects to localhost'),
     })
-    // What is sent is not sent on, also where it would stay on the host; what is asked for there may be secret.
+    // A request body is not sent to a redirect's target, even on the same host, because its content may be secret.
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
     await expect(openSession().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'REDIRECTED',

@@ -12,7 +12,7 @@ const program = join(
   'azurite-3.36.0/node_modules/azurite/dist/src/blob/main.js',
 )
 
-/** Why there is no Azurite here; undefined when there is. */
+/** The reason to skip tests that need Azurite; undefined if it is installed. */
 export const azuriteMissing = (): string | undefined =>
   existsSync(program) ? undefined : 'azurite is not installed, which `npm test` does where it can'
 

@@ -13,7 +13,7 @@ export interface Trouble {
 export interface TroubledProxy extends AsyncDisposable {
   /** The store's endpoint, by way of here. */
   endpoint: string
-  /** Path and range of what was asked, and when. */
+  /** Path, range and time of each request. */
   asked: { url: string; range: string | undefined; at: number }[]
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -48,7 +48,7 @@ export async function troubledProxy(
   }
 }
 
-/** The host stays the one that was asked, for that is what was signed. */
+/** The Host header is unchanged, because the signature covers it. */
 function pass(target: URL, incoming: IncomingMessage, outgoing: ServerResponse, cutAfter = Infinity): void {
   const { method, url, headers } = incoming
   const onward = request({ host: target.hostname, port: target.port, method, path: url, headers }, (answer) => {

@@ -180,7 +180,7 @@ describe('prefetchInOrder', () => {
       return { index, [Symbol.dispose]: () => void disposed.push(index) }
     }
     const yielded: { index: number; made: number[] }[] = []
-    for await (const { index } of prefetchInOrder({ weights, mostAhead, make }, never)) {
+    for await (const { index } of prefetchInOrder({ weights, mostAhead, load: make }, never)) {
       yielded.push({ index, made: [...made] })
       if (index === last) break
     }

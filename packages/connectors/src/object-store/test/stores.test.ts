@@ -209,7 +209,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(heard.logs.filter((line) => line.includes('continues at byte')).length).toBeGreaterThan(3)
       const ranges = proxy.asked.map(({ range }) => range)
       expect(new Set(ranges).size).toBeGreaterThan(10)
-      // What arrived before a connection broke is not asked for again.
+      // Bytes that arrived before the connection broke are not requested again.
       expect(
         ranges.filter((range) => range && Number(/=(\d+)/.exec(range)![1]) % (64 * 1024) !== 0).length,
       ).toBeGreaterThan(3)

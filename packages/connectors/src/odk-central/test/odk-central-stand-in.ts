@@ -9,7 +9,7 @@ const form = '/v1/projects/7/forms/household%20survey'
 /** Answers as ODK Central's API does, of project 7 with one form that was published and one that was not. */
 export async function startOdk() {
   const people = new People()
-  /** What was deleted, and when: it can still be asked for. */
+  /** Deleted submissions with the time; they can still be requested. */
   const deleted = new Map<number, number>()
   let sessions = 0
   /** Tokens of sessions that were ended. */
@@ -31,7 +31,7 @@ export async function startOdk() {
     return { status: 404, body: { message: 'Could not find the resource you were looking for.', code: 404.1 } }
   }
 
-  /** The one before ends with it: nobody is to need more than one. */
+  /** A new session ends the previous one, because a reader needs only one. */
   function signIn(given: { email?: string; password?: string }): StandInResponse {
     if (given.email !== email || given.password !== password)
       return { status: 401, body: { message: 'Could not authenticate with the provided credentials.', code: 401.2 } }
@@ -97,7 +97,7 @@ const forms = [
   { projectId: 7, xmlFormId: 'draft', name: 'A draft', version: '', publishedAt: null },
 ]
 
-/** A question that was asked with another type in another version is a text to OData. */
+/** OData returns a question as text if its type differs between versions of the form. */
 function fields(people: People): object[] {
   const extras = people.generated > 0 ? [] : people.page().map(({ extra }) => extra)
   const isText = extras.some((extra) => typeof extra === 'string')

@@ -80,8 +80,10 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
 export function pipelineTypesOf(body: object): PipelineType[] {
   const given = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))
   const byName = pipelineVariants.filter(({ body: { properties, required } }) => {
-    const needed = (required as string[]).filter((name) => name !== 'type')
-    return given.every((name) => Object.hasOwn(properties, name)) && needed.every((name) => given.includes(name))
+    const requiredFields = (required as string[]).filter((name) => name !== 'type')
+    return (
+      given.every((name) => Object.hasOwn(properties, name)) && requiredFields.every((name) => given.includes(name))
+    )
   })
   const types = byName.map(({ type }) => type)
   if (types.length < 2) return types

@@ -21,9 +21,15 @@ export const SourceUrl = Type.String({ minLength: 8, maxLength: 2000, pattern: '
 export const CalendarDate = Type.String({ format: 'date', maxLength: 10 })
 
 /** Returns the schema of a secret. Responses omit it, an absent or null value keeps the stored one, and an empty text deletes it. */
-export function defineSecretField(title: string, description: string, example: string, most = 1000, pattern = oneLine) {
+export function defineSecretField(
+  title: string,
+  description: string,
+  example: string,
+  maxLength = 1000,
+  pattern = oneLine,
+) {
   return Type.Optional(
-    Type.Union([Type.String({ minLength: 1, maxLength: most, pattern }), Type.Null()], {
+    Type.Union([Type.String({ minLength: 1, maxLength: maxLength, pattern }), Type.Null()], {
       title,
       description: `${description} Responses omit it. An absent or null value keeps the stored one; an empty text deletes it.`,
       examples: [example],
@@ -33,5 +39,5 @@ export function defineSecretField(title: string, description: string, example: s
 }
 
 /** Returns the schema of a list without duplicates. */
-export const listOfSome = <S extends TSchema>(item: S, { min = 0, most = 1_000 } = {}) =>
-  Type.Array(item, { minItems: min, maxItems: most, uniqueItems: true })
+export const listOfSome = <S extends TSchema>(item: S, { min = 0, most: maxLength = 1_000 } = {}) =>
+  Type.Array(item, { minItems: min, maxItems: maxLength, uniqueItems: true })

@@ -4,10 +4,10 @@ import { PublicData, PublicDataQuery, PublicMetadata } from '../public-data.ts'
 
 const publicAccessNote = 'Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request.'
 
-const defineMetadataSignature = <const Path extends string>(id: string, what: string, path: Path) =>
+const defineMetadataSignature = <const Path extends string>(id: string, part: string, path: Path) =>
   defineSignature({
     id,
-    summary: `Read the public metadata of ${what}`,
+    summary: `Read the public metadata of ${part}`,
     description: publicAccessNote,
     method: 'get',
     path,
@@ -15,10 +15,10 @@ const defineMetadataSignature = <const Path extends string>(id: string, what: st
     response: PublicMetadata,
   })
 
-const defineRowsSignature = <const Path extends string>(id: string, what: string, path: Path) =>
+const defineRowsSignature = <const Path extends string>(id: string, part: string, path: Path) =>
   defineSignature({
     id,
-    summary: `Read the public rows of ${what}`,
+    summary: `Read the public rows of ${part}`,
     description: publicAccessNote,
     method: 'get',
     path,

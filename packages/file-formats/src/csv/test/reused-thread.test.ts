@@ -111,7 +111,7 @@ describe('a reader thread that is kept for the next file', () => {
       defaultDelimitedLimits,
     ))
       for await (const _chunk of chunksOf(feed)) await sleep(1_500)
-    // The file's own, and the one that is asked for its number.
+    // The thread that reads the file, and the one that `nextThreadId` starts.
     expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)
   })
 

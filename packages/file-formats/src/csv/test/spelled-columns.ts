@@ -1,7 +1,7 @@
 import type { StoredType } from '@sluice/row-stream'
 import fc, { type Arbitrary } from 'fast-check'
 
-/** A value as the file has it, and as PostgreSQL understands it without being told more. */
+/** A value as written in the file, and the form that PostgreSQL reads with default settings. */
 export type Spelled = readonly [string, string]
 
 export interface SpelledColumn {

@@ -67,7 +67,7 @@ export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: bo
 /** Returns NUMBER_CELL or TIME_CELL; TEXT_CELL for anything else. Counts the bytes of each class instead of parsing. */
 function typedKind(bytes: Uint8Array, from: number, to: number): number {
   classCounts.fill(0)
-  for (let at = from; at < to; at++) classCounts[byteClasses[bytes[at]!]!]!++
+  for (let position = from; position < to; position++) classCounts[byteClasses[bytes[position]!]!]!++
   const digits = classCounts[DIGIT_CLASS]!
   if (digits === 0 || classCounts[OTHER_CLASS]! + classCounts[DELIMITER_CLASS]! + classCounts[QUOTE]! > 0)
     return TEXT_CELL
@@ -93,18 +93,18 @@ function typedKind(bytes: Uint8Array, from: number, to: number): number {
 
 /** Whether the bytes are a number: digits with a sign, a unit, groups and a fraction in any notation. */
 function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
-  let at = from
-  if (bytes[at] === 36) at++
-  if (byteClasses[bytes[at]!] === SIGN_CLASS) at++
-  if (bytes[at] === 36) at++
+  let position = from
+  if (bytes[position] === 36) position++
+  if (byteClasses[bytes[position]!] === SIGN_CLASS) position++
+  if (bytes[position] === 36) position++
   let separators = 0
   let points = 0
   let commas = 0
   let last = 0
   let digitsAfterComma = 0
-  for (; at < to; at++) {
-    const kind = byteClasses[bytes[at]!]!
-    if (kind === UNIT_CLASS) return bytes[at] === 37 && at === to - 1
+  for (; position < to; position++) {
+    const kind = byteClasses[bytes[position]!]!
+    if (kind === UNIT_CLASS) return bytes[position] === 37 && position === to - 1
     if (kind === DIGIT_CLASS) {
       last = 0
       digitsAfterComma++
@@ -144,11 +144,11 @@ function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   // 5" is five inches.
   if (last === 34 && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
   let open = 0
-  for (let at = from; at < to; at++) {
-    const byte = bytes[at]!
+  for (let position = from; position < to; position++) {
+    const byte = bytes[position]!
     const kind = byteClasses[byte]
     if (kind === OTHER_CLASS) open += bracketDepthChange(byte)
-    if ((kind === DELIMITER_CLASS || kind === COMMA) && at + 1 < to && bytes[at + 1] !== 32) return true
+    if ((kind === DELIMITER_CLASS || kind === COMMA) && position + 1 < to && bytes[position + 1] !== 32) return true
   }
   return open !== 0
 }

@@ -19,19 +19,24 @@ const paddedShare = 0.9
 const fewestFaults = 3
 
 /** Returns the grammar that explains the start of a sample best. */
-export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): GrammarChoice {
-  const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
-  const tried = listCandidateGrammars(judged, given).map((grammar) => {
+export function chooseGrammar(
+  sample: Uint8Array,
+  from: number,
+  complete: boolean,
+  declared: GivenGrammar,
+): GrammarChoice {
+  const judgedSample = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
+  const candidates = listCandidateGrammars(judgedSample, declared).map((grammar) => {
     const parsed = parseSample(sample, from, complete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
-  const possible = tried.filter(
+  const possible = candidates.filter(
     ({ grammar, parsed }) =>
-      (!grammar.padded || given.padded === true || isPadded(parsed)) &&
+      (!grammar.padded || declared.padded === true || isPadded(parsed)) &&
       (grammar.quote >= 0 ||
-        given.quote === -1 ||
+        declared.quote === -1 ||
         areQuotesText(
-          tried.map((other) => other.parsed),
+          candidates.map((other) => other.parsed),
           grammar,
         )),
   )
@@ -48,8 +53,8 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
     escape: 1,
     padded: 1,
   }
-  if (best.width > 1 || given.delimiter !== undefined) return { grammar: best.grammar, confidence }
-  return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judged, best.grammar) }, confidence }
+  if (best.width > 1 || declared.delimiter !== undefined) return { grammar: best.grammar, confidence }
+  return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judgedSample, best.grammar) }, confidence }
 }
 
 /** Converts a lead over the second best grammar to a confidence of 0.5 to 1; a lead of a third or more gives 1. */
@@ -61,8 +66,8 @@ function confidenceOf(lead: number): number {
  * Whether quotes are plain text: most fields that begin with a quote are broken. If only a few are broken, they are mistakes, and their
  * rows are rejected.
  */
-function areQuotesText(tried: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
-  const usual = tried.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
+function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
+  const usual = otherParses.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
   if (!usual) return true
   const faults = usual.records.filter(({ count }) => count === 0).length
   const quoted = usual.records.reduce((sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length, 0)
@@ -86,9 +91,9 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
 }
 
 /** Returns a delimiter for a file of one column: one that does not occur in the sample, or else the rarest. */
-function harmlessDelimiter(judged: Uint8Array, { quote, comment }: DelimitedGrammar): number {
+function harmlessDelimiter(judgedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
   const present = new Uint32Array(256)
-  for (const byte of judged) present[byte]!++
+  for (const byte of judgedSample) present[byte]!++
   const absent = guessedDelimiters.find(
     (delimiter) => present[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )
@@ -111,17 +116,17 @@ type GivenGrammar = Partial<DelimitedGrammar>
  * Lists the grammars to try on a sample, the simplest first: only delimiters that occur, single quotes only if one begins a field, and
  * backslashes only if one precedes a quote or a delimiter.
  */
-function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): DelimitedGrammar[] {
-  const seen = countBytes(sample)
-  const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
+function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): DelimitedGrammar[] {
+  const counts = countBytes(sample)
+  const present = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
   // A delimiter that does not occur means a file of one column.
-  const absent = guessedDelimiters.filter((delimiter) => (seen.bytes[delimiter] ?? 0) === 0).slice(0, 1)
-  const delimiters = given.delimiter === undefined ? [...present, ...absent] : [given.delimiter]
-  const comment = given.comment ?? -1
+  const absent = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
+  const delimiters = declared.delimiter === undefined ? [...present, ...absent] : [declared.delimiter]
+  const comment = declared.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    candidateQuotes(seen, delimiter, given).flatMap((quote) =>
-      candidateEscapes(seen, delimiter, quote, given).flatMap((escape) =>
-        candidatePaddings(seen, delimiter, given).map((padded) => ({
+    candidateQuotes(counts, delimiter, declared).flatMap((quote) =>
+      candidateEscapes(counts, delimiter, quote, declared).flatMap((escape) =>
+        candidatePaddings(counts, delimiter, declared).map((padded) => ({
           delimiter,
           quote,
           escape,
@@ -146,7 +151,7 @@ interface ByteCounts {
 
 /** Returns how often each byte occurs in a sample, and how often next to quotes, spaces and backslashes. */
 function countBytes(sample: Uint8Array): ByteCounts {
-  const seen: ByteCounts = {
+  const counts: ByteCounts = {
     bytes: new Uint32Array(256),
     doubleQuoteAfter: new Uint32Array(256),
     singleQuoteAfter: new Uint32Array(256),
@@ -155,39 +160,39 @@ function countBytes(sample: Uint8Array): ByteCounts {
   }
   let before = LF
   let solid = LF
-  for (let at = 0; at < sample.length; at++) {
-    const byte = sample[at]!
-    seen.bytes[byte]!++
-    if (byte === DOUBLE) seen.doubleQuoteAfter[solid]!++
-    else if (byte === SINGLE) seen.singleQuoteAfter[solid]!++
-    else if (byte === SPACE) seen.padded[before]!++
-    if (before === BACKSLASH) seen.backslashed[byte]!++
+  for (let position = 0; position < sample.length; position++) {
+    const byte = sample[position]!
+    counts.bytes[byte]!++
+    if (byte === DOUBLE) counts.doubleQuoteAfter[solid]!++
+    else if (byte === SINGLE) counts.singleQuoteAfter[solid]!++
+    else if (byte === SPACE) counts.padded[before]!++
+    if (before === BACKSLASH) counts.backslashed[byte]!++
     before = byte
     if (byte !== SPACE) solid = byte
   }
-  return seen
+  return counts
 }
 
-function candidateQuotes(seen: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
+function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
   if (quote !== undefined) return [quote]
   const opening = (quotes: Uint32Array) => quotes[delimiter]! + quotes[LF]! + quotes[CR]!
-  const found = [DOUBLE]
-  if (opening(seen.singleQuoteAfter) > 0) found.push(SINGLE)
-  if (opening(seen.doubleQuoteAfter) > 0) found.push(-1)
-  return found
+  const candidates = [DOUBLE]
+  if (opening(counts.singleQuoteAfter) > 0) candidates.push(SINGLE)
+  if (opening(counts.doubleQuoteAfter) > 0) candidates.push(-1)
+  return candidates
 }
 
-function candidateEscapes(seen: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
+function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
   if (escape !== undefined) return [escape]
-  const { backslashed } = seen
+  const { backslashed } = counts
   const escaped = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
   return escaped > 0 ? [-1, BACKSLASH] : [-1]
 }
 
-function candidatePaddings(seen: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
+function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
   if (delimiter === SPACE) return [false]
   if (padded !== undefined) return [padded]
-  return seen.padded[delimiter]! > 0 ? [false, true] : [false]
+  return counts.padded[delimiter]! > 0 ? [false, true] : [false]
 }
 
 interface GrammarScore {

@@ -99,6 +99,6 @@ export function assertUsableOptions(options: DelimitedOptions): void {
   }
 }
 
-export function optionsProblem(why: string): SourceProblem {
-  return new SourceProblem('OPTIONS_NOT_USABLE', `${why}.`)
+export function optionsProblem(reason: string): SourceProblem {
+  return new SourceProblem('OPTIONS_NOT_USABLE', `${reason}.`)
 }

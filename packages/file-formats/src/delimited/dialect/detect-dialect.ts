@@ -80,8 +80,8 @@ function detectIn(
     columns: columnOptions(table.labels, options.columns ?? []),
     ...(options.remembered && { dayFirst: dayFirstOf(table.labels, options.remembered) }),
   }
-  const found = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
-  const guesses = describeDetection(found, parsed, options)
+  const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
+  const guesses = describeDetection(detection, parsed, options)
   const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
   return { dialect, guesses, decimalDecided, notes: detectionNotes(guesses, footer, table.isMended) }
 }
@@ -100,13 +100,13 @@ function decimalOf(
 ): number {
   if (decimal !== undefined) return decimalSignBytes[decimal]
   if (remembered?.decimal === undefined) return guessed.sign
-  const known = decimalSignBytes[remembered.decimal]
-  const other = known === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
+  const decimalByte = decimalSignBytes[remembered.decimal]
+  const other = decimalByte === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
   const changed = labels.findIndex(
     (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
   )
-  if (changed < 0) return known
-  const [before, now] = known === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
+  if (changed < 0) return decimalByte
+  const [before, now] = decimalByte === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
   throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
     `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
@@ -193,9 +193,10 @@ function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
       `The options say that ${formatColumnOptions({ index })} is called "${label}"; the file calls it "${labels[index]}"`,
     )
   }
-  const found = labels.indexOf(label!)
-  if (found < 0) throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
-  if (labels.indexOf(label!, found + 1) < 0) return found
+  const labelIndex = labels.indexOf(label!)
+  if (labelIndex < 0)
+    throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
+  if (labels.indexOf(label!, labelIndex + 1) < 0) return labelIndex
   throw optionsProblem(`The file has several columns called "${label}"; say which one by its index`)
 }
 
@@ -223,13 +224,13 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
     throw new SourceProblem('NO_READABLE_ROW', text)
   }
-  const refuse = (why: string, where = line) => {
-    const text = `The header of ${file.name} in line ${where} cannot be read: ${why}. If the file has no header row, set headerRow to false.`
+  const refuse = (reason: string, location = line) => {
+    const text = `The header of ${file.name} in line ${location} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
     return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {
-    const why = whyUnreadable(record, sample)
-    if (why) throw refuse(why, record.line)
+    const reason = whyUnreadable(record, sample)
+    if (reason) throw refuse(reason, record.line)
   }
   if (width > maxColumns) {
     const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}.`

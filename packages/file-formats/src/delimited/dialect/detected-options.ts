@@ -17,13 +17,13 @@ interface DetectionResult {
 
 /** Returns the detected values under the names of the options. */
 export function describeDetection(
-  found: DetectionResult,
+  detection: DetectionResult,
   { records }: ParsedSample,
   options: DelimitedOptions,
 ): DetectedOptions {
-  const { choice, table, footer, directive } = found
+  const { choice, table, footer, directive } = detection
   const { grammar, confidence } = choice
-  const ends = recordEnds(found.sample)
+  const ends = recordEnds(detection.sample)
   const headerRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
   return {
@@ -45,16 +45,20 @@ export function describeDetection(
     trailingDelimiters: detectedValue(table.trailing, options.trailingDelimiters, table.trailing > 0 ? 0.9 : 1),
     trimSpaces: detectedValue(grammar.padded, options.trimSpaces, grammar.padded ? 0.9 : 1),
     footerLines: detectedValue(footer.lines, options.footerLines, footer.lines > 0 ? 0.8 : 1),
-    decimal: detectedValue(found.decimal === 44 ? 'COMMA' : 'POINT', options.decimal, found.decimal === 44 ? 0.9 : 1),
+    decimal: detectedValue(
+      detection.decimal === 44 ? 'COMMA' : 'POINT',
+      options.decimal,
+      detection.decimal === 44 ? 0.9 : 1,
+    ),
     nullValues: {
       ...detectedValue([...(options.nullValues ?? [])], options.nullValues, 1),
-      suggested: found.suggested,
+      suggested: detection.suggested,
     },
   }
 }
 
-function detectedValue<Value>(value: Value, given: unknown, confidence: number): DetectedValue<Value> {
-  return { value, given: given !== undefined, confidence: given === undefined ? confidence : 1 }
+function detectedValue<Value>(value: Value, option: unknown, confidence: number): DetectedValue<Value> {
+  return { value, given: option !== undefined, confidence: option === undefined ? confidence : 1 }
 }
 
 /** Returns the name of a delimiter in the options, or the character. */
@@ -71,12 +75,12 @@ function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] 
   let lf = 0
   let crlf = 0
   let cr = 0
-  for (let at = 0; at < sample.length; at++) {
-    if (sample[at] === 10) lf++
-    else if (sample[at] === 13) {
-      if (sample[at + 1] === 10) {
+  for (let position = 0; position < sample.length; position++) {
+    if (sample[position] === 10) lf++
+    else if (sample[position] === 13) {
+      if (sample[position + 1] === 10) {
         crlf++
-        at++
+        position++
       } else cr++
     }
   }

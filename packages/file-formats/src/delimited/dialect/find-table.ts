@@ -34,57 +34,58 @@ const longestTitles = 12
 const deepestHeader = 3
 
 /** Finds the table in a parsed sample of at least one record. */
-export function findTable(parsed: ParsedSample, sample: Uint8Array, given: DelimitedOptions): DetectedTable {
+export function findTable(parsed: ParsedSample, sample: Uint8Array, options: DelimitedOptions): DetectedTable {
   const { records, grammar } = parsed
   const candidates = new Map<number, HeaderCandidate>()
-  const at = (index: number) => {
-    const known = candidates.get(index)
-    if (known) return known
+  const headerAt = (index: number) => {
+    const checked = candidates.get(index)
+    if (checked) return checked
     const candidate = { record: records[index]!, texts: cellTexts(sample, records[index]!, grammar) }
     candidates.set(index, candidate)
     return candidate
   }
   const wide = usualWidth(records)
   const compared = Math.max(20, Math.min(200, Math.floor(5_000 / wide)))
-  const rowsFrom = (index: number) => records.slice(index, index + compared).map((_, offset) => at(index + offset))
+  const rowsFrom = (index: number) =>
+    records.slice(index, index + compared).map((_, offset) => headerAt(index + offset))
   // A line with broken quotes is a title only if it has no delimiter.
   const isBroken = ({ count, from, next }: SampleRecord) =>
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
-  const start = given.skipLines !== undefined ? 0 : tableStart(parsed, wide, at, rowsFrom, isBroken)
+  const start = options.skipLines !== undefined ? 0 : tableStart(parsed, wide, headerAt, rowsFrom, isBroken)
   const broken = records[start]!
   // The option for quotes applies to the header too.
-  if (broken.count === 0 && given.headerRow !== false && given.quote === undefined) {
+  if (broken.count === 0 && options.headerRow !== false && options.quote === undefined) {
     records[start] = repairHeader(broken, sample, grammar, wide)
     candidates.delete(start)
   }
-  const first = at(start)
+  const first = headerAt(start)
   const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isRule(row))
   const votes = sumHeaderVotes(first, rows)
   const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
-  const headerRow = given.headerRow ?? guess
+  const headerRow = options.headerRow ?? guess
   if (!headerRow) records[start] = broken
   const confidence = {
     start: start === 0 ? 1 : 0.8,
     header: votes === 0 ? 0.6 : Math.min(1, 0.7 + 0.1 * Math.abs(votes)),
   }
   if (!headerRow) {
-    const trailing = Math.min(given.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
+    const trailing = Math.min(options.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
     const width = wide - trailing
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
     return { start, headerLines: 0, labels, trailing, width, isMended: false, confidence }
   }
   const headerLines = Math.min(
-    given.headerLines ?? headerDepth(start, rows.length, at, rowsFrom),
+    options.headerLines ?? headerDepth(start, rows.length, headerAt, rowsFrom),
     records.length - start,
   )
-  const lines = Array.from({ length: headerLines }, (_, index) => at(start + index))
-  const named = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
-  const labels = named.length === 1 ? [...named[0]!] : joinLabels(named)
+  const lines = Array.from({ length: headerLines }, (_, index) => headerAt(start + index))
+  const titleLines = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
+  const labels = titleLines.length === 1 ? [...titleLines[0]!] : joinLabels(titleLines)
   const body = records.slice(start + headerLines)
-  const trailing = given.trailingDelimiters ?? countTrailing(labels, body, wide)
+  const trailing = options.trailingDelimiters ?? countTrailing(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
   // A delimiter at the end of the header line only does not start a column.
-  if (body.length > 0 && given.trailingDelimiters === undefined) {
+  if (body.length > 0 && options.trailingDelimiters === undefined) {
     while (labels.length > wide && labels.at(-1) === '') labels.pop()
   }
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
@@ -139,20 +140,20 @@ function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
 function tableStart(
   { records, blankLines }: ParsedSample,
   wide: number,
-  at: (index: number) => HeaderCandidate,
+  headerAt: (index: number) => HeaderCandidate,
   rowsFrom: (index: number) => HeaderCandidate[],
   isBroken: (record: SampleRecord) => boolean,
 ): number {
   if (wide === 1) return 0
   const limit = Math.min(longestPreamble, records.length)
-  const isHeader = (index: number) => sumHeaderVotes(at(index), rowsFrom(index + 1)) > 0
+  const isHeader = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1)) > 0
   let start = 0
   while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
   if (start === limit) return 0
   // A header with one field too few or too many is still the header.
   const above = start - 1
-  if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(at(above))) return above
-  start = skipTitles(start, limit, at, isHeader)
+  if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
+  start = skipTitles(start, limit, headerAt, isHeader)
   return skipBlock(start, limit, records, blankLines, isHeader)
 }
 
@@ -160,16 +161,16 @@ function tableStart(
 function skipTitles(
   start: number,
   limit: number,
-  at: (index: number) => HeaderCandidate,
+  headerAt: (index: number) => HeaderCandidate,
   isHeader: (index: number) => boolean,
 ): number {
-  const filled = (index: number) => at(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
+  const filled = (index: number) => headerAt(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
   let most = filled(start).length
   if (most > 1) return start
   let wasEmpty = most === 0
   for (let next = start + 1; next < Math.min(limit - 1, start + longestTitles); next++) {
     const cells = filled(next)
-    const hasMore = cells.length > most && at(next).record.count === at(start).record.count
+    const hasMore = cells.length > most && headerAt(next).record.count === headerAt(start).record.count
     if (hasMore && cells.every(isTextKind) && (isHeader(next) || (wasEmpty && cells.length > 1))) return next
     most = Math.max(most, cells.length)
     wasEmpty = cells.length === 0
@@ -197,24 +198,24 @@ function skipBlock(
 function headerDepth(
   start: number,
   rows: number,
-  at: (index: number) => HeaderCandidate,
+  headerAt: (index: number) => HeaderCandidate,
   rowsFrom: (index: number) => HeaderCandidate[],
 ): number {
   let lines = 1
   while (lines < deepestHeader && rows > lines + 1) {
-    const next = at(start + lines)
+    const next = headerAt(start + lines)
     if (isRule(next)) break
     if (
-      next.record.count !== at(start).record.count ||
+      next.record.count !== headerAt(start).record.count ||
       !next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
     )
       break
     const below = rowsFrom(start + lines + 1)
-    if (sumHeaderVotes(next, below) < 1.5 || sumHeaderVotes(at(start), below) < 1) break
+    if (sumHeaderVotes(next, below) < 1.5 || sumHeaderVotes(headerAt(start), below) < 1) break
     lines++
   }
   const below = rowsFrom(start + lines)[0]
-  return below && below.record.count === at(start).record.count && isRule(below) ? lines + 1 : lines
+  return below && below.record.count === headerAt(start).record.count && isRule(below) ? lines + 1 : lines
 }
 
 /**

@@ -51,8 +51,8 @@ export function findFooter(
   grammar: DelimitedGrammar,
   shape: FooterShape,
 ): DetectedFooter {
-  const none = { from: size, lines: 0, text: '' }
-  if (shape.fields < 2) return none
+  const noFooter = { from: size, lines: 0, text: '' }
+  if (shape.fields < 2) return noFooter
   const lines: FooterLine[] = []
   let end = sample.tail.length
   let setOff = false
@@ -61,13 +61,13 @@ export function findFooter(
     const from = startOfLine(sample.tail, end)
     if (sample.tailFrom + from < shape.rowsFrom) break
     const line = readLine(sample.tail, from, end, grammar)
-    if (!line) return none
+    if (!line) return noFooter
     const filled = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
     if (filled > 0 && isRow(line, filled, shape)) {
       clear = true
       const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
       if (isLast && totalPattern.test(line.fields.find((field) => field !== '')!))
-        return { ...none, doubt: shortenText(line.text) }
+        return { ...noFooter, doubt: shortenText(line.text) }
       break
     }
     lines.unshift(line)
@@ -75,14 +75,14 @@ export function findFooter(
     end = from
   }
   const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
-  if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return none
+  if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return noFooter
   // If a similar total occurs between the rows, both are subtotals, and both stay.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
     return totalPattern.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
   })
-  if (subtotal) return { ...none, doubt: shortenText(subtotal.text) }
+  if (subtotal) return { ...noFooter, doubt: shortenText(subtotal.text) }
   const from = sample.tailFrom + noteLines[0]!.from
   const count = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
@@ -136,11 +136,11 @@ function readLine(tail: Uint8Array, from: number, end: number, grammar: Delimite
 
 /** Returns the start of the last line that ends before `end`. */
 function startOfLine(tail: Uint8Array, end: number): number {
-  let at = end
-  if (tail[at - 1] === 10) at--
-  if (at > 0 && tail[at - 1] === 13) at--
-  while (at > 0 && tail[at - 1] !== 10 && tail[at - 1] !== 13) at--
-  return at
+  let position = end
+  if (tail[position - 1] === 10) position--
+  if (position > 0 && tail[position - 1] === 13) position--
+  while (position > 0 && tail[position - 1] !== 10 && tail[position - 1] !== 13) position--
+  return position
 }
 
 /** Returns the kind of nearly all cells, if it is a number or a time. */
@@ -158,18 +158,18 @@ export function lastLines(
   lines: number,
   rowsFrom: number,
 ): DetectedFooter {
-  let at = tail.length
-  for (let line = 0; line < lines && at > 0; line++) at = startOfLine(tail, at)
-  return { from: lines === 0 ? size : Math.max(tailFrom + at, rowsFrom), lines, text: '' }
+  let position = tail.length
+  for (let line = 0; line < lines && position > 0; line++) position = startOfLine(tail, position)
+  return { from: lines === 0 ? size : Math.max(tailFrom + position, rowsFrom), lines, text: '' }
 }
 
 /** Returns the position after the first lines. */
 export function skipLines(head: Uint8Array, lines: number): number {
-  let at = 0
+  let position = 0
   for (let line = 0; line < lines; line++) {
-    const after = afterLineEnd(head, at, head.length, true)
+    const after = afterLineEnd(head, position, head.length, true)
     if (after < 0) return head.length
-    at = after
+    position = after
   }
-  return at
+  return position
 }

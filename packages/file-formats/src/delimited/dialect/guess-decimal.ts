@@ -61,14 +61,15 @@ export function areDecimals(values: readonly string[], sign: number): boolean {
 
 /** Returns spellings of missing values in columns in which all other values are numbers or times. */
 export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
-  const found = new Set<string>()
+  const suggested = new Set<string>()
   for (const values of columns) {
     const spellings = new Set(values.filter((value) => nullSpellings.includes(value)))
     const others = values.filter((value) => value !== '' && !spellings.has(value))
     const typed =
       others.length > 0 &&
       others.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
-    for (const spelling of spellings) if (typed || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) found.add(spelling)
+    for (const spelling of spellings)
+      if (typed || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggested.add(spelling)
   }
-  return [...found].toSorted()
+  return [...suggested].toSorted()
 }

@@ -72,7 +72,7 @@ function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
   const areCounted = numbers.length > 3 && (numbers[0] === '1' || numbers[0] === '0')
   if (!areYears && !areMonths && !areCounted) return false
   const places = numbers.map((one) => (areMonths ? Number(one.slice(0, 4)) * 12 + Number(one.slice(4)) : Number(one)))
-  const steps = places.slice(1).map((place, index) => place - places[index]!)
+  const steps = places.slice(1).map((columnIndex, index) => columnIndex - places[index]!)
   return Math.abs(steps[0]!) === 1 && steps.every((step) => step === steps[0])
 }
 
@@ -106,7 +106,7 @@ export function joinLabels(lines: readonly (readonly string[])[]): string[] {
   const spread = lines.map((line, level) => (level < lines.length - 1 ? spreadRight(line, width) : line))
   return Array.from({ length: width }, (_, index) => {
     const parts = spread.map((line) => (line[index] ?? '').trim()).filter((part) => part !== '')
-    return parts.filter((part, at) => parts.indexOf(part) === at).join(' ')
+    return parts.filter((part, position) => parts.indexOf(part) === position).join(' ')
   })
 }
 

@@ -16,7 +16,7 @@ import {
 export interface ReadableFile {
   readonly name: string
   readonly size: number
-  read(into: Uint8Array, at: number, length: number, position: number): number
+  read(target: Uint8Array, filePosition: number, length: number, position: number): number
 }
 
 /** The first bytes of a file after its byte order mark and, for a larger file, the last bytes. */
@@ -101,7 +101,7 @@ export function parseSample(
   from: number,
   complete: boolean,
   grammar: DelimitedGrammar,
-  most: SampleBudget,
+  budget: SampleBudget,
   until = bytes.length,
 ): ParsedSample {
   const scanner = new RecordScanner(grammar)
@@ -109,29 +109,31 @@ export function parseSample(
   const records: SampleRecord[] = []
   const blankLines: number[] = []
   let line = 1
-  let at = from
+  let position = from
   let strays = 0
   let cells = 0
-  while (at < end && at < until && records.length < most.records) {
-    if (cells > most.cells && records.length >= fewRecords) break
-    let outcome = scanner.scan(bytes, at, end, complete)
+  while (position < end && position < until && records.length < budget.records) {
+    if (cells > budget.cells && records.length >= fewRecords) break
+    let outcome = scanner.scan(bytes, position, end, complete)
     if (outcome === NEEDS_MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
       if (++strays > strayQuotes) break
       outcome = -1
-    } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, at, end, true)
+    } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, position, end, true)
     if (outcome === NEEDS_MORE) break
-    const whole = outcome === COMPLETE_RECORD
-    const after = whole || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
+    const isComplete = outcome === COMPLETE_RECORD
+    const after =
+      isComplete || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
     const next = after < 0 ? end : after
     const isBlank =
-      whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
+      isComplete && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
     if (isBlank) blankLines.push(line)
-    else if (outcome !== COMMENT_LINE) records.push(describeRecord(scanner, { from: at, next, line }, outcome, bytes))
+    else if (outcome !== COMMENT_LINE)
+      records.push(describeRecord(scanner, { from: position, next, line }, outcome, bytes))
     cells += scanner.count
-    line += whole ? scanner.lines : countLineEnds(bytes, at, next)
-    at = next
+    line += isComplete ? scanner.lines : countLineEnds(bytes, position, next)
+    position = next
   }
-  return { grammar, records, blankLines, exhausted: at >= end }
+  return { grammar, records, blankLines, exhausted: position >= end }
 }
 
 /** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are wrong. */
@@ -145,16 +147,16 @@ function describeRecord(
     const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
     return { ...place, count: 0, fault, kinds: noBytes, starts: noPlaces, ends: noPlaces, marks: noBytes }
   }
-  const seen = Math.min(count, starts.length)
-  const kinds = new Uint8Array(seen)
-  for (let i = 0; i < seen; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)
+  const fieldCount = Math.min(count, starts.length)
+  const kinds = new Uint8Array(fieldCount)
+  for (let i = 0; i < fieldCount; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)
   return {
     ...place,
     count,
     kinds,
-    starts: starts.slice(0, seen),
-    ends: ends.slice(0, seen),
-    marks: marks.slice(0, seen),
+    starts: starts.slice(0, fieldCount),
+    ends: ends.slice(0, fieldCount),
+    marks: marks.slice(0, fieldCount),
   }
 }
 

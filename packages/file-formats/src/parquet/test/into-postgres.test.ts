@@ -124,5 +124,5 @@ const oddNumbers: Record<string, TypedColumn> = {
   },
 }
 
-/** Seconds without their zeros, which PostgreSQL leaves out where there is no fraction. */
+/** Removes trailing zeros of seconds, which PostgreSQL omits. */
 const clock = (row: (string | null)[]) => row.map((cell) => cell?.replace(/(:\d\d)\.0+(\+00)?$/, '$1$2') ?? null)

@@ -40,7 +40,7 @@ export function uploadFolder(): UploadFolder {
       writeFileSync(file, bytes)
       const upload = { path: file, name, filesDirectory: path, limits: { ...defaultUploadLimits, ...limits }, ...more }
       using opened = await openUpload(upload, signal)
-      const { how, format, inPlace, dialect, sheets, unread } = opened
+      const { formatSentence: how, format, inPlace, dialect, sheets, unread } = opened
       const content = contentOf(opened)
       return {
         text: content.toString(),

@@ -17,19 +17,19 @@ const lastMoment = BigInt(lastDay + 1) * microsecondsOfDay - 1n
 export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      return fixedWriter(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
+      return fixedWriter(2, (from, position, out) => out.bytes.writeInt16LE(from.getInt16(position), out.position))
     case 'INTEGER':
-      return fixedWriter(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
+      return fixedWriter(4, (from, position, out) => out.bytes.writeInt32LE(from.getInt32(position), out.position))
     case 'FLOAT':
-      return fixedWriter(4, (from, at, out) => out.bytes.writeUInt32LE(from.getUint32(at), out.at))
+      return fixedWriter(4, (from, position, out) => out.bytes.writeUInt32LE(from.getUint32(position), out.position))
     case 'BIGINT':
     case 'DOUBLE':
-      return fixedWriter(8, (from, at, out) => {
-        out.bytes.writeUInt32LE(from.getUint32(at + 4), out.at)
-        out.bytes.writeUInt32LE(from.getUint32(at), out.at + 4)
+      return fixedWriter(8, (from, position, out) => {
+        out.bytes.writeUInt32LE(from.getUint32(position + 4), out.position)
+        out.bytes.writeUInt32LE(from.getUint32(position), out.position + 4)
       })
     case 'BOOLEAN':
-      return fixedWriter(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
+      return fixedWriter(1, (from, position, out) => (out.bytes[out.position] = from.getUint8(position)))
     case 'DATE':
       return fixedWriter(4, writeDay)
     case 'TIMESTAMP':
@@ -41,33 +41,36 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
     }
     case 'JSONB':
       // A byte with the version of binary jsonb, then its text.
-      return (from, at, length, out) => {
-        if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
-        copyText(from, at + 1, length - 1, out)
+      return (from, position, length, out) => {
+        if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
+        copyText(from, position + 1, length - 1, out)
       }
     default:
       return copyText
   }
 }
 
-function fixedWriter(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
-  return (from, at, length, out) => {
+function fixedWriter(
+  width: number,
+  write: (from: DataView, position: number, out: GrowingBuffer) => unknown,
+): CellWriter {
+  return (from, position, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
-    write(from, at, out)
-    out.at += width
+    write(from, position, out)
+    out.position += width
   }
 }
 
-function writeDay(from: DataView, at: number, out: GrowingBuffer): void {
-  const day = from.getInt32(at) + epochDays
+function writeDay(from: DataView, position: number, out: GrowingBuffer): void {
+  const day = from.getInt32(position) + epochDays
   if (day < firstDay || day > lastDay) throw misfitDate('date', BigInt(day) * microsecondsOfDay, 10)
-  out.bytes.writeInt32LE(day, out.at)
+  out.bytes.writeInt32LE(day, out.position)
 }
 
-function writeMoment(from: DataView, at: number, out: GrowingBuffer): void {
-  const ticks = from.getBigInt64(at) + epochMicroseconds
+function writeMoment(from: DataView, position: number, out: GrowingBuffer): void {
+  const ticks = from.getBigInt64(position) + epochMicroseconds
   if (ticks < firstMoment || ticks > lastMoment) throw misfitDate('time', ticks, 19)
-  out.bytes.writeBigInt64LE(ticks, out.at)
+  out.bytes.writeBigInt64LE(ticks, out.position)
 }
 
 function misfitDate(what: string, microseconds: bigint, length: number): MisfitCell {
@@ -79,43 +82,44 @@ function misfitDate(what: string, microseconds: bigint, length: number): MisfitC
 }
 
 /** Writes the length as a LEB128 varint (seven bits per byte, lowest first), then the bytes. */
-function copyText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
+function copyText(from: DataView, position: number, length: number, out: GrowingBuffer): void {
   let rest = length
   while (rest >= 128) {
-    out.bytes[out.at++] = (rest & 127) | 128
+    out.bytes[out.position++] = (rest & 127) | 128
     rest >>>= 7
   }
-  out.bytes[out.at++] = rest
-  if (length < 32) for (let index = 0; index < length; index++) out.bytes[out.at + index] = from.getUint8(at + index)
-  else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + at, length), out.at)
-  out.at += length
+  out.bytes[out.position++] = rest
+  if (length < 32)
+    for (let index = 0; index < length; index++) out.bytes[out.position + index] = from.getUint8(position + index)
+  else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + position, length), out.position)
+  out.position += length
 }
 
 /** Returns the writer of a ClickHouse decimal: a whole number of 4, 8, 16 or 32 bytes, times ten to the power of minus `scale`. */
 function copyDecimal(precision: number, scale: number): CellWriter {
   const width = precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32
   const shape = { precision, scale, server: 'ClickHouse' }
-  return (from, at, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, at, length, shape)
+  return (from, position, length, out) => {
+    const { negative, magnitude } = wholeNumber(from, position, length, shape)
     if (typeof magnitude === 'number') writeSmall(negative ? -magnitude : magnitude, width, out)
     else writeLarge(negative ? -magnitude : magnitude, width, out)
-    out.at += width
+    out.position += width
   }
 }
 
-function writeSmall(value: number, width: number, { bytes, at }: GrowingBuffer): void {
+function writeSmall(value: number, width: number, { bytes, position }: GrowingBuffer): void {
   const upper = Math.floor(value / 4_294_967_296)
-  bytes.writeInt32LE(value | 0, at)
+  bytes.writeInt32LE(value | 0, position)
   if (width === 4) return
-  bytes.writeInt32LE(upper, at + 4)
-  for (let index = 8; index < width; index += 4) bytes.writeInt32LE(value < 0 ? -1 : 0, at + index)
+  bytes.writeInt32LE(upper, position + 4)
+  for (let index = 8; index < width; index += 4) bytes.writeInt32LE(value < 0 ? -1 : 0, position + index)
 }
 
-function writeLarge(value: bigint, width: number, { bytes, at }: GrowingBuffer): void {
-  if (width === 4) bytes.writeInt32LE(Number(value), at)
+function writeLarge(value: bigint, width: number, { bytes, position }: GrowingBuffer): void {
+  if (width === 4) bytes.writeInt32LE(Number(value), position)
   else
     for (let index = 0; index < width; index += 8)
-      bytes.writeBigInt64LE(BigInt.asIntN(64, value >> BigInt(index * 8)), at + index)
+      bytes.writeBigInt64LE(BigInt.asIntN(64, value >> BigInt(index * 8)), position + index)
 }
 
 /** One column of the staging table, in the order of the tuples. */
@@ -133,20 +137,20 @@ interface BinaryColumn {
 export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly BinaryColumn[],
-  place: string,
-  counted: StreamCounts,
+  qualifiedName: string,
+  counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, stored, sqlType, nullable }) => {
     const value = cellWriter(stored.dataType, sqlType)
-    if (!nullable) return { label, value, none: undefined }
+    if (!nullable) return { label, value, writeNull: undefined }
     return {
       label,
-      none: (out: GrowingBuffer) => void (out.bytes[out.at++] = 1),
-      value: (from: DataView, at: number, length: number, out: GrowingBuffer) => {
-        out.bytes[out.at++] = 0
-        value(from, at, length, out)
+      writeNull: (out: GrowingBuffer) => void (out.bytes[out.position++] = 1),
+      value: (from: DataView, position: number, length: number, out: GrowingBuffer) => {
+        out.bytes[out.position++] = 0
+        value(from, position, length, out)
       },
     }
   })
-  return convertCopyTuples(chunks, writers, { place, counted })
+  return convertCopyTuples(chunks, writers, { qualifiedName, counts })
 }

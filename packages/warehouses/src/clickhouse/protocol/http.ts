@@ -48,11 +48,12 @@ const socketTimeoutMs = 900_000
 const mostErrorText = 64 * 1024
 
 /** Returns the error with which the server ended a result after it had sent the first rows. */
-export function errorIn(words: string): ClickHouseError {
-  const [, code = '0', message = words] = /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(words) ?? []
+export function errorIn(serverText: string): ClickHouseError {
+  const [, code = '0', message = serverText] =
+    /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(serverText) ?? []
   // The server writes such an error between two marks, followed by its length and a tag.
-  const [said = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
-  return new ClickHouseError(Number(code), said.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
+  const [sentence = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
+  return new ClickHouseError(Number(code), sentence.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
 }
 
 /**
@@ -89,7 +90,7 @@ export async function sendStatement(
   // If the source fails, the connection is broken, so that the server does not accept partial data as complete.
   const values = body && Readable.from(body, { highWaterMark: 1 })
   try {
-    const answer = await client.exec({
+    const result = await client.exec({
       query: sql,
       ...(values && { values }),
       query_params: parameters,
@@ -99,7 +100,7 @@ export async function sendStatement(
       // The service parses the error message itself: the client would discard all but the innermost sentence.
       ignore_error_response: true,
     })
-    const { stream, http_status_code: status, response_headers: headers } = answer
+    const { stream, http_status_code: status, response_headers: headers } = result
     const { 'x-clickhouse-exception-code': code } = headers
     if (status === 200 && code === undefined) {
       stream.once('close', () => void client.close())
@@ -116,14 +117,14 @@ export async function sendStatement(
 }
 
 async function readErrorText(stream: Readable): Promise<string> {
-  const parts: Buffer[] = []
+  const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    parts.push(chunk)
+    chunks.push(chunk)
     length += chunk.length
     if (length > mostErrorText) break
   }
-  return Buffer.concat(parts).toString()
+  return Buffer.concat(chunks).toString()
 }
 
 /** The statement is complete, or has failed, when this stream ends. */

@@ -23,19 +23,19 @@ export const exactNumberSettings = {
 /** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function takeRows(
   response: Readable,
-  most: { rows: number; bytes: number },
+  limits: { rows: number; bytes: number },
   columns?: readonly WarehouseColumn[],
 ): Promise<QueryRows & { more: boolean }> {
   await using result = await openResult(response, columns)
-  const taken: QueryRows & { more: boolean } = { columns: result.columns, rows: [], truncated: false, more: false }
+  const rowsRead: QueryRows & { more: boolean } = { columns: result.columns, rows: [], truncated: false, more: false }
   let bytes = 0
   for await (const line of result.lines) {
-    if (taken.rows.length === most.rows) return { ...taken, more: true }
+    if (rowsRead.rows.length === limits.rows) return { ...rowsRead, more: true }
     bytes += line.length
-    if (bytes > most.bytes) return { ...taken, truncated: true, more: true }
-    taken.rows.push(result.parseRow(line))
+    if (bytes > limits.bytes) return { ...rowsRead, truncated: true, more: true }
+    rowsRead.rows.push(result.parseRow(line))
   }
-  return taken
+  return rowsRead
 }
 
 interface OpenResult extends AsyncDisposable {
@@ -65,17 +65,17 @@ export async function openResult(response: Readable, known?: readonly WarehouseC
  * Yields the lines that are rows. Any other line, with all that follows it, is the error that ended the result; the function throws it.
  */
 async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
-  let words = ''
+  let message = ''
   try {
     for await (const line of linesOf(response)) {
-      if (words !== '' || (line !== '' && line[0] !== '[')) words += `${line}\n`
+      if (message !== '' || (line !== '' && line[0] !== '[')) message += `${line}\n`
       else if (line !== '') yield line
-      if (words.length > mostWords) break
+      if (message.length > mostWords) break
     }
   } catch (error) {
-    if (words === '') throw error
+    if (message === '') throw error
   }
-  if (words !== '') throw errorIn(words)
+  if (message !== '') throw errorIn(message)
 }
 
 const mostWords = 64 * 1024
@@ -106,24 +106,24 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
 
 /** Yields the lines of a response. Truncates a line that is longer than the row limit, so that an unlimited row does not fill the memory. */
 async function* linesOf(response: Readable): AsyncGenerator<string> {
-  let parts: Buffer[] = []
+  let chunks: Buffer[] = []
   let length = 0
   for await (const chunk of chunksOf(response)) {
     let from = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      parts.push(chunk.subarray(from, end))
-      yield Buffer.concat(parts).toString()
-      parts = []
+      chunks.push(chunk.subarray(from, end))
+      yield Buffer.concat(chunks).toString()
+      chunks = []
       length = 0
       from = end + 1
     }
     if (from < chunk.length) {
-      parts.push(chunk.subarray(from))
+      chunks.push(chunk.subarray(from))
       length += chunk.length - from
     }
     if (length > longestLine) break
   }
-  if (length > 0) yield Buffer.concat(parts).toString()
+  if (length > 0) yield Buffer.concat(chunks).toString()
 }
 
 const longestLine = 64 * 1024 * 1024

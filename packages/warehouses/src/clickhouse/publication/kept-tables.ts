@@ -90,8 +90,12 @@ async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[]
 }
 
 /** Moves a table, unless it was moved or dropped since it was listed. */
-export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
-  await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${place}`).catch(
+export async function moveTable(
+  access: ClientAccess,
+  { database, name }: ReplacedTable,
+  qualifiedName: string,
+): Promise<void> {
+  await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${qualifiedName}`).catch(
     (error: unknown) => {
       // Another process moved the table, and may then have dropped the empty database.
       if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.unknownDatabase)) throw error
@@ -104,11 +108,13 @@ export async function dropKept(
   access: ClientAccess,
   shouldDrop: (mark: TableMark, uuid: string) => boolean,
 ): Promise<void> {
-  const kept = (await listHiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
-  const dropped = kept.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
+  const keptTables = (await listHiddenTables(access)).filter(({ database }) =>
+    database.startsWith(keptPrefix(access.key)),
+  )
+  const dropped = keptTables.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
   for (const { database, name } of dropped)
     await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
-  const usedDatabases = new Set(kept.filter((table) => !dropped.includes(table)).map(({ database }) => database))
+  const usedDatabases = new Set(keptTables.filter((table) => !dropped.includes(table)).map(({ database }) => database))
   for (const database of new Set(dropped.map((table) => table.database)))
     if (!usedDatabases.has(database))
       await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
@@ -135,9 +141,9 @@ function keptSince(comment: string): number {
   }
 }
 
-export function nothingToRestoreProblem(place: string): WarehouseProblem {
+export function nothingToRestoreProblem(qualifiedName: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
-    `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,
+    `No earlier version of ${qualifiedName} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,
   )
 }

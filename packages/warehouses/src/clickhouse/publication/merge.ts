@@ -23,30 +23,32 @@ interface MergeInput {
   keys: readonly string[]
   /** The columns that the increment's rows replace; other columns keep the table's values. */
   replaced: readonly string[]
-  live: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
+  currentShape: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
   /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
 }
 
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
-export function buildMergeQuery({ staging, columns, keys, replaced, live, records }: MergeInput): string {
-  const liveColumns = new Set(live.columns.map(({ name }) => name))
-  const table = qualifyName(live.database, live.name)
+export function buildMergeQuery({ staging, columns, keys, replaced, currentShape, records }: MergeInput): string {
+  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const table = qualifyName(currentShape.database, currentShape.name)
   const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
-  const cast = ({ name, type, nullable }: MergeInput['columns'][number], of: string) => {
-    const whole = nullable ? `Nullable(${type})` : type
-    return liveColumns.has(name) ? `cast(${of}.${quoteIdentifier(name)} as ${whole})` : `cast(null as ${whole})`
+  const cast = ({ name, type, nullable }: MergeInput['columns'][number], alias: string) => {
+    const nullableType = nullable ? `Nullable(${type})` : type
+    return liveColumns.has(name)
+      ? `cast(${alias}.${quoteIdentifier(name)} as ${nullableType})`
+      : `cast(null as ${nullableType})`
   }
   const incoming = columns.map((column) =>
     replaced.includes(column.name) || !liveColumns.has(column.name)
       ? `incoming.${quoteIdentifier(column.name)} as ${quoteIdentifier(column.name)}`
       : `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`,
   )
-  const kept = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
+  const keptExpressions = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
   const needsLive = columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
   const joined = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   return `select ${incoming.join(', ')} from ${staging} as incoming${joined}
-    union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as incoming on ${sameKey}${
+    union all select ${keptExpressions.join(', ')} from ${table} as live left anti join ${staging} as incoming on ${sameKey}${
       records && liveColumns.has(records.column) ? ` where not ${isPartOf(records)}` : ''
     }`
 }
@@ -56,8 +58,8 @@ export function buildMergeQuery({ staging, columns, keys, replaced, live, record
  * have different types for them.
  */
 function isPartOf({ staging, keys, column }: StagedRecords): string {
-  const parts = keys.map((key) => `toString(${quoteIdentifier(key)})`)
-  const id = parts.length === 1 ? parts[0] : `concat(${parts.join(`, '/', `)})`
+  const keyTexts = keys.map((key) => `toString(${quoteIdentifier(key)})`)
+  const id = keyTexts.length === 1 ? keyTexts[0] : `concat(${keyTexts.join(`, '/', `)})`
   return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${id} from ${staging})`
 }
 
@@ -71,20 +73,20 @@ function buildTableMergeQuery(
   load: ClickHouseStagedTable,
   records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
-  live: ClickHouseShape,
+  currentShape: ClickHouseShape,
 ): string {
-  const missingKeys = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.place} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
     )
   return buildMergeQuery({
     staging: load.stagingTable,
     columns: mergedColumns(load, staging),
     keys: load.keys,
     replaced: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
-    live,
+    currentShape,
     records: stagedRecords(records, load.target.partOf),
   })
 }
@@ -94,12 +96,12 @@ export async function countMerged(
   access: ClientAccess,
   load: ClickHouseStagedTable,
   records: ClickHouseStagedTable | undefined,
-  { staging, live }: { staging: ClickHouseShape; live: ClickHouseShape },
+  { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<number> {
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
-    `select count() as rows from (${buildTableMergeQuery(load, records, staging, live)})`,
+    `select count() as rows from (${buildTableMergeQuery(load, records, staging, currentShape)})`,
     { signal, settings: { ...joinSettings, max_execution_time: maxStatementSeconds } },
   )
   return row!.rows
@@ -115,18 +117,18 @@ export async function writeMergedTable(
   load: ClickHouseStagedTable,
   records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
-  live: ClickHouseShape,
+  currentShape: ClickHouseShape,
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string }> {
   const columns = mergedColumns(load, staging)
-  const rows = buildTableMergeQuery(load, records, staging, live)
+  const rows = buildTableMergeQuery(load, records, staging, currentShape)
   const merged = randomUUID()
   const name = `merged_${merged}`
-  const place = qualifyName(load.database, name)
-  await executeStatement(access.service, createTable(place, columns, { ...load.mark, load: merged }))
+  const qualifiedName = qualifyName(load.database, name)
+  await executeStatement(access.service, createTable(qualifiedName, columns, { ...load.mark, load: merged }))
   const uuid = await uuidOf(access, load.database, name)
   const list = columns.map((column) => quoteIdentifier(column.name)).join(', ')
-  await executeStatement(access.load, `insert into ${place} (${list}) ${rows}`, {
+  await executeStatement(access.load, `insert into ${qualifiedName} (${list}) ${rows}`, {
     signal,
     settings: { ...joinSettings, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })

@@ -53,12 +53,12 @@ const decisionRetries = { tries: 40, wait: 250 }
  */
 export async function publishRun(
   access: ClientAccess,
-  given: readonly ClickHouseStagedTable[],
+  stagedTables: readonly ClickHouseStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
-  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [first] = loads
   if (!first) throw new Error('Nothing to publish.')
   const { run, attempt } = first.target
@@ -92,7 +92,7 @@ export async function publishRun(
     await failpoint('published')
     return await runCleanup(access, loads, published, options)
   } catch (error) {
-    throw warehouseProblem(error, first.place)
+    throw warehouseProblem(error, first.qualifiedName)
   }
 }
 
@@ -192,9 +192,11 @@ async function makeProposal(
   signal: AbortSignal,
 ): Promise<ProposedTable> {
   const { run, attempt, schema, table } = load.target
-  const { live, staging, feed, changes } = await compareWithTable(access, load, mode)
+  const { live: currentShape, staging, feed, changes } = await compareWithTable(access, load, mode)
   const merged =
-    mode === 'MERGE' && live ? await writeMergedTable(access, load, records, staging, live, signal) : undefined
+    mode === 'MERGE' && currentShape
+      ? await writeMergedTable(access, load, records, staging, currentShape, signal)
+      : undefined
   const rows = await load.count()
   const entry: LedgerEntry = {
     rows,
@@ -214,7 +216,7 @@ async function makeProposal(
     schema,
     table,
     load: merged?.load ?? load.mark.load,
-    base: live?.uuid ?? '',
+    base: currentShape?.uuid ?? '',
     entry,
   }
 }
@@ -222,27 +224,31 @@ async function makeProposal(
 /** Compares the published table with its staging table and returns the changes. Throws if the rows may not be published. */
 export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  assertTableOwned(live, load.place)
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  assertTableOwned(currentShape, load.qualifiedName)
   const staging = await readShape(access.service, load.database, table)
   if (!staging)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   assertStagingKept(load, staging)
-  const before = await findLedgerEntry(access, live?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(live, before))
+  const before = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(currentShape, before))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
-  const { table: plan, feed } = planTableAfterLoad(live, before, loaded, { ...staging, brought: load.brought })
+  const { table: plan, feed } = planTableAfterLoad(currentShape, before, loaded, {
+    ...staging,
+    suppliedColumns: load.brought,
+  })
   // `completeStaging` added the missing columns, so another run has changed the table since then.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
-  const rowsFell = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+  const rowsFell =
+    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...rowsFell]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live, staging, feed, changes }
+  return { live: currentShape, staging, feed, changes }
 }
 
 /** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
@@ -250,17 +256,17 @@ function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape
   if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(
     'TRANSFORMATION_FAILED',
-    `The staging table of ${load.place} was replaced by another table before the publication, so nothing was published. Find the transformation that writes to staging tables of other pipelines and correct it.`,
+    `The staging table of ${load.qualifiedName} was replaced by another table before the publication, so nothing was published. Find the transformation that writes to staging tables of other pipelines and correct it.`,
   )
 }
 
 export async function planTables(
   access: ClientAccess,
-  given: readonly ClickHouseStagedTable[],
+  stagedTables: readonly ClickHouseStagedTable[],
   { mode = 'REPLACE', gate, onPlan }: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
-  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [first] = loads
   if (!first) return []
   const merging = mode === 'MERGE'
@@ -280,7 +286,7 @@ export async function planTables(
     )
     return tables
   } catch (error) {
-    throw warehouseProblem(error, first.place)
+    throw warehouseProblem(error, first.qualifiedName)
   }
 }
 
@@ -293,12 +299,12 @@ async function planLoadedTable(
   signal: AbortSignal,
 ): Promise<PlannedTable> {
   const { schema, table } = load.target
-  const { live, staging, changes } = await compareWithTable(access, load, mode)
+  const { live: currentShape, staging, changes } = await compareWithTable(access, load, mode)
   const rowsAfter =
-    live && mode === 'MERGE'
-      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, live }, signal)
+    currentShape && mode === 'MERGE'
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
-  if (!live) return { schema, table, rowsAfter, changes: [] }
-  const before = await findLedgerEntry(access, live.mark?.load)
-  return { schema, table, rowsBefore: before?.tableRows ?? live.rows, rowsAfter, changes }
+  if (!currentShape) return { schema, table, rowsAfter, changes: [] }
+  const before = await findLedgerEntry(access, currentShape.mark?.load)
+  return { schema, table, rowsBefore: before?.tableRows ?? currentShape.rows, rowsAfter, changes }
 }

@@ -33,10 +33,10 @@ const swapRetries = { tries: 40, wait: 250 }
 /** Makes this publication the pending decision, which is the commit point. Returns false if another decision is pending. */
 export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
-    const place = qualifyName(ledgerDatabase(access.key), decisionTable)
+    const qualifiedName = qualifyName(ledgerDatabase(access.key), decisionTable)
     await executeStatement(
       access.service,
-      `create table ${place} (none UInt8) engine = Null comment ${formatLiteral(publication)}`,
+      `create table ${qualifiedName} (none UInt8) engine = Null comment ${formatLiteral(publication)}`,
     )
     return true
   } catch (error) {
@@ -72,19 +72,19 @@ export async function applyDecision(access: ClientAccess, publication: string): 
   if (!first || committed) return deleteDecision(access, publication)
   // A pending decision excludes a fence decision. So the fence is older than this decision, and no table is swapped yet.
   if (await isFenced(access, first)) return abandonDecision(access, first)
-  const states = await Promise.all(tables.map((one) => readTableState(access, one)))
+  const states = await Promise.all(tables.map((proposal) => readTableState(access, proposal)))
   if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) return abandonDecision(access, first)
-  for (const [index, one] of tables.entries())
-    if (states[index] === 'PENDING' && affectsViews(one.entry.changes)) await retireViews(access, one)
-  for (const one of tables) await swapTable(access, one)
+  for (const [index, proposal] of tables.entries())
+    if (states[index] === 'PENDING' && affectsViews(proposal.entry.changes)) await retireViews(access, proposal)
+  for (const proposal of tables) await swapTable(access, proposal)
   if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, first)
   await recordPublished(access, publication)
   await deleteDecision(access, publication)
 }
 
-async function abandonDecision(access: ClientAccess, one: ProposedTable): Promise<never> {
-  await deleteDecision(access, one.publication)
-  throw concurrentlyChanged(one)
+async function abandonDecision(access: ClientAccess, proposal: ProposedTable): Promise<never> {
+  await deleteDecision(access, proposal.publication)
+  throw concurrentlyChanged(proposal)
 }
 
 /**
@@ -94,12 +94,16 @@ async function abandonDecision(access: ClientAccess, one: ProposedTable): Promis
  */
 async function readTableState(
   access: ClientAccess,
-  one: ProposedTable,
+  proposal: ProposedTable,
 ): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
-  const staged = await findStagedTable(access, one)
-  const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
-  if (target?.mark?.load === one.load) return 'PUBLISHED'
-  return staged && (target?.uuid ?? '') === one.base ? 'PENDING' : 'OVERTAKEN'
+  const staged = await findStagedTable(access, proposal)
+  const target = await readShape(
+    access.service,
+    databaseOf({ key: access.key, schema: proposal.schema }),
+    proposal.table,
+  )
+  if (target?.mark?.load === proposal.load) return 'PUBLISHED'
+  return staged && (target?.uuid ?? '') === proposal.base ? 'PENDING' : 'OVERTAKEN'
 }
 
 /**
@@ -107,13 +111,13 @@ async function readTableState(
  * table to a random name; any swap that still uses the old name then fails. If the target already has the load, another process has
  * finished the swap.
  */
-async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void> {
-  const target = { database: databaseOf({ key: access.key, schema: one.schema }), name: one.table }
+async function swapTable(access: ClientAccess, proposal: ProposedTable): Promise<void> {
+  const target = { database: databaseOf({ key: access.key, schema: proposal.schema }), name: proposal.table }
   let otherClaim = ''
   for (let tries = 0; tries < swapRetries.tries; tries += 1) {
     if (tries > 0) await sleep(swapRetries.wait * (0.5 + Math.random()))
-    if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
-    const staged = await findStagedTable(access, one)
+    if ((await readShape(access.service, target.database, target.name))?.mark?.load === proposal.load) return
+    const staged = await findStagedTable(access, proposal)
     if (!staged) continue
     // Another process has claimed the table. If the table still has this name at the next try, that process may be dead.
     if (staged.name.startsWith(claimPrefix) && staged.name !== otherClaim) {
@@ -123,8 +127,8 @@ async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void
     const claim = { database: staged.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
     try {
       await executeStatement(access.service, `rename table ${quotedName(staged)} to ${quotedName(claim)}`)
-      const claimed = await readShape(access.service, claim.database, claim.name)
-      if (!claimed || !isDecided(one, { ...claimed, load: claimed.mark?.load })) continue
+      const claimedShape = await readShape(access.service, claim.database, claim.name)
+      if (!claimedShape || !isDecided(proposal, { ...claimedShape, load: claimedShape.mark?.load })) continue
       const existing = await readShape(access.service, target.database, target.name)
       if (existing)
         await executeStatement(access.service, `exchange tables ${quotedName(claim)} and ${quotedName(target)}`)
@@ -135,7 +139,7 @@ async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void
       if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.tableExists)) throw error
     }
   }
-  throw concurrentlyChanged(one)
+  throw concurrentlyChanged(proposal)
 }
 
 interface NamedTable {
@@ -150,19 +154,19 @@ const quotedName = ({ database, name }: NamedTable) => qualifyName(database, nam
  * comment of the staging table or put a view in its place.
  */
 const isDecided = (
-  one: ProposedTable,
+  proposal: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
-): boolean => table.load === one.load && hasRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
+): boolean => table.load === proposal.load && hasRows(table) && (proposal.entry.staged ?? table.uuid) === table.uuid
 
 /** Finds the staging table of the proposal under its current name. */
-async function findStagedTable(access: ClientAccess, one: ProposedTable): Promise<NamedTable | undefined> {
+async function findStagedTable(access: ClientAccess, proposal: ProposedTable): Promise<NamedTable | undefined> {
   const rows = await rowsOf<NamedTable & { comment: string; uuid: string; engine: string }>(
     access.service,
     `select database, name, comment, engine, toString(uuid) as uuid from system.tables
      where startsWith(database, {prefix:String}) and position(comment, {load:String}) > 0`,
-    { parameters: { prefix: runPrefix(access.key), load: one.load } },
+    { parameters: { prefix: runPrefix(access.key), load: proposal.load } },
   )
-  return rows.find((row) => isDecided(one, { ...row, load: markIn(row.comment)?.load }))
+  return rows.find((row) => isDecided(proposal, { ...row, load: markIn(row.comment)?.load }))
 }
 
 /** Deletes the decision after it was applied or abandoned, unless another decision has taken its place. */
@@ -195,11 +199,11 @@ export async function finishDecisionDeletions(access: ClientAccess): Promise<voi
 
 /** Lists the publications with a pending decision, including decisions that a process is currently deleting. */
 export async function listDecisions(access: ClientAccess): Promise<string[]> {
-  const found = [
+  const decisionTables = [
     ...(await listDecisionTables(access, decisionTable)),
     ...(await listDecisionTables(access, 'settled_')),
   ]
-  return found.map(({ comment }) => comment)
+  return decisionTables.map(({ comment }) => comment)
 }
 
 const listDecisionTables = (access: ClientAccess, prefix: string) =>

@@ -50,7 +50,7 @@ export async function restoreKeptTables(
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = target
-  const place = quotePlace(target.schema, target.table)
+  const qualifiedName = quotePlace(target.schema, target.table)
   const database = runDatabase(access.key, target)
   let decided = false
   try {
@@ -58,7 +58,7 @@ export async function restoreKeptTables(
     const earlier = await findPublication(access, run)
     if (earlier) return earlier
     const previous = await findPrevious(access, target)
-    if (!previous) throw nothingToRestoreProblem(place)
+    if (!previous) throw nothingToRestoreProblem(qualifiedName)
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
       access.service,
@@ -66,8 +66,8 @@ export async function restoreKeptTables(
     )
     const publication = randomUUID()
     const proposals: ProposedTable[] = []
-    for (const one of previous.tables)
-      proposals.push(await makeProposal(access, { run, attempt, publication, database }, one))
+    for (const keptTable of previous.tables)
+      proposals.push(await makeProposal(access, { run, attempt, publication, database }, keptTable))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await writeProposal(access, proposals)
@@ -84,7 +84,7 @@ export async function restoreKeptTables(
     return published
   } catch (error) {
     if (!decided) await dropRunDatabase(access, database, keepDays)
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
 }
 
@@ -112,31 +112,31 @@ async function makeProposal(
   { run, attempt, publication, database }: RestoreDecision,
   { schema, table, replaced }: PreviousPublication['tables'][number],
 ): Promise<ProposedTable> {
-  const place = quotePlace(schema, table)
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  if (!live) throw nothingToRestoreProblem(place)
+  const qualifiedName = quotePlace(schema, table)
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  if (!currentShape) throw nothingToRestoreProblem(qualifiedName)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const restoredTable = qualifyName(database, name)
   if (replaced) await moveTable(access, replaced, restoredTable)
-  else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
+  else await makeEmpty(access, restoredTable, currentShape, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const restored = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
   if (replaced && !restored) throw concurrentlyChanged({ schema, table })
-  if (!restored?.mark?.load) throw nothingToRestoreProblem(place)
+  if (!restored?.mark?.load) throw nothingToRestoreProblem(qualifiedName)
   const names = new Set(restored.columns.map((column) => column.name))
   // Keeps columns that were added since then, without values, if views read them.
-  const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
-  if (stay.length > 0)
+  const stayingColumns = readers.length > 0 ? currentShape.columns.filter((column) => !names.has(column.name)) : []
+  if (stayingColumns.length > 0)
     await executeStatement(
       access.service,
-      `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
+      `alter table ${restoredTable} ${stayingColumns.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
-  const changes = changesOf(live, restored, new Set(stay.map((column) => column.name)))
+  const changes = changesOf(currentShape, restored, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const last = await findLedgerEntry(access, restored.mark.load)
-  const vanished = stay.map(({ label, type, dataType, ...column }) => ({
+  const vanished = stayingColumns.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
     type,
@@ -151,7 +151,7 @@ async function makeProposal(
     schema,
     table,
     load: restored.mark.load,
-    base: live.uuid,
+    base: currentShape.uuid,
     entry: {
       fedColumns: [],
       bytes: 0,
@@ -166,17 +166,26 @@ async function makeProposal(
 }
 
 /** Creates the restored version of a table that the last publication created: an empty table. */
-async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
-  const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
-  await executeStatement(access.service, createTable(place, live.columns, mark))
+async function makeEmpty(
+  access: ClientAccess,
+  qualifiedName: string,
+  currentShape: ClickHouseShape,
+  tableMark: TableMark,
+): Promise<void> {
+  const mark = { ...tableMark, load: randomUUID(), texts: textColumnsOf(currentShape.columns) }
+  await executeStatement(access.service, createTable(qualifiedName, currentShape.columns, mark))
 }
 
-/** Returns how the columns change when the restored table replaces the live one. `stay` are added columns that are not dropped. */
-function changesOf(live: ClickHouseShape, restored: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
-  const [liveColumns, restoredColumns] = [live, restored].map(
+/** Returns how the columns change when the restored table replaces the live one. `stayingColumns` are added columns that are not dropped. */
+function changesOf(
+  currentShape: ClickHouseShape,
+  restored: ClickHouseShape,
+  stayingColumns: ReadonlySet<string>,
+): TableChange[] {
+  const [liveColumns, restoredColumns] = [currentShape, restored].map(
     ({ columns }) => new Map(columns.map((column) => [column.name, column])),
   ) as [Map<string, ClickHouseShape['columns'][number]>, Map<string, ClickHouseShape['columns'][number]>]
-  const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stay.has(name))
+  const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stayingColumns.has(name))
   return [
     ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
     ...[...restoredColumns.values()].flatMap(({ name, type }): TableChange[] => {

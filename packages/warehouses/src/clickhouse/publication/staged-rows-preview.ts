@@ -22,37 +22,37 @@ import { markIn, readShape } from '../table-shape.ts'
 export async function exposeStagedRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
-  of: { run: string; attempt: number },
+  attempt: { run: string; attempt: number },
 ): Promise<StagedRowsPreview> {
   const hash = createHash('sha256')
-    .update(JSON.stringify([of, tables]))
+    .update(JSON.stringify([attempt, tables]))
     .digest('hex')
     .slice(0, 16)
   const database = `${shownPrefix(access.key)}${hash}`
   const drop = () => executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
-  const place = quotePlace(tables[0]!.schema, tables[0]!.table)
+  const qualifiedName = quotePlace(tables[0]!.schema, tables[0]!.table)
   try {
     await drop()
     await executeStatement(
       access.service,
-      `create database ${quoteIdentifier(database)} comment ${formatLiteral(JSON.stringify(of))}`,
+      `create database ${quoteIdentifier(database)} comment ${formatLiteral(JSON.stringify(attempt))}`,
     )
     // Creating a view may evaluate parts of it, so the client's user creates it.
     for (const table of tables)
       await executeStatement(
         access.load,
-        `create view ${qualifyName(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, of)}`,
+        `create view ${qualifyName(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, attempt)}`,
       )
   } catch (error) {
     await drop().catch(() => {})
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
   return {
     schema: database,
     oldRows: (query) => findOldRows(access, tables, query),
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
-        throw warehouseProblem(error, place)
+        throw warehouseProblem(error, qualifiedName)
       })
     },
   }
@@ -61,14 +61,14 @@ export async function exposeStagedRows(
 async function rowsAfterPublication(
   access: ClientAccess,
   { schema, table, staging, merge }: ReadyTable,
-  of: { run: string; attempt: number },
+  attempt: { run: string; attempt: number },
 ): Promise<string> {
-  const live = merge && (await readShape(access.service, databaseOf({ key: access.key, schema }), table))
-  if (!merge || !live) return `select * from ${staging}`
-  const shape = (await readShape(access.service, runDatabase(access.key, of), table))!
+  const currentShape = merge && (await readShape(access.service, databaseOf({ key: access.key, schema }), table))
+  if (!merge || !currentShape) return `select * from ${staging}`
+  const shape = (await readShape(access.service, runDatabase(access.key, attempt), table))!
   const { columns } = shape
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  return buildMergeQuery({ staging, columns, keys: merge.keys, replaced, live, records: merge.records })
+  return buildMergeQuery({ staging, columns, keys: merge.keys, replaced, currentShape, records: merge.records })
 }
 
 /** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
@@ -82,14 +82,14 @@ async function findOldRows(
     tables.some(({ schema, table }) => place.schema === schema && place.name === table)
   const direct = reads.find(isOld)
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
-  const known = await listViewReads(access)
+  const readsByView = await listViewReads(access)
   for (const view of reads) {
-    const seen = new Set<string>()
+    const visited = new Set<string>()
     const reaches = ({ schema, name }: TablePlace): boolean => {
       const key = JSON.stringify([schema, name])
-      if (seen.has(key)) return false
-      seen.add(key)
-      return (known.get(key) ?? []).some((place) => isOld(place) || reaches(place))
+      if (visited.has(key)) return false
+      visited.add(key)
+      return (readsByView.get(key) ?? []).some((place) => isOld(place) || reaches(place))
     }
     if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }

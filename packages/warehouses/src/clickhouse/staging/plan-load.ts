@@ -7,8 +7,11 @@ import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } 
 import { typeRules } from '../types.ts'
 
 /** Returns the memory of a table's last load; for a table of an older version, derives it from the table's columns. */
-export const feedOf = (live: ClickHouseShape | undefined, entry: LedgerEntry | undefined): FeedMemory | undefined =>
-  live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
+export const feedOf = (
+  currentShape: ClickHouseShape | undefined,
+  entry: LedgerEntry | undefined,
+): FeedMemory | undefined =>
+  currentShape && (entry?.feed ?? memoryOfTable(currentShape.columns, entry?.fedColumns ?? []))
 
 export interface LoadPlan {
   /** One entry for each column of the feed, in the order of the feed. */
@@ -19,17 +22,17 @@ export interface LoadPlan {
 
 /** Plans the table after a load with its rows in `staged`, or before they are written. Throws the errors of `planLoad`. */
 export function planTableAfterLoad(
-  live: ClickHouseShape | undefined,
+  currentShape: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
   loaded: LoadedFeed & { reading?: unknown },
-  staging?: { columns: readonly StagingColumn[]; brought: readonly string[] | undefined },
+  staging?: { columns: readonly StagingColumn[]; suppliedColumns: readonly string[] | undefined },
 ): LoadPlan {
-  const last = feedOf(live, entry)
+  const last = feedOf(currentShape, entry)
   const plan = planLoad(typeRules, last, loaded)
-  const staged = staging?.columns.filter(({ name }) => staging.brought?.includes(name) ?? true)
+  const staged = staging?.columns.filter(({ name }) => staging.suppliedColumns?.includes(name) ?? true)
   const coming = (staged ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
-  const table = planTable(typeRules, live?.columns.map(emptyColumn), coming, plan, { merging })
+  const table = planTable(typeRules, currentShape?.columns.map(emptyColumn), coming, plan, { merging })
   // The staging table may have been completed already.
   const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
   const feed = memoryOf(loaded.target, last, table.memory, loaded.reading)

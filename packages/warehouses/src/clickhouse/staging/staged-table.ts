@@ -61,7 +61,7 @@ export class ClickHouseStagedTable implements StagedTable {
   reading: unknown
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
-  readonly place: string
+  readonly qualifiedName: string
   written: StreamCounts | undefined
   /** True once a transformation has changed the staged rows. */
   transformed = false
@@ -80,7 +80,7 @@ export class ClickHouseStagedTable implements StagedTable {
     this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     this.database = runDatabase(access.key, target)
     this.stagingTable = qualifyName(this.database, target.table)
-    this.place = quotePlace(target.schema, target.table)
+    this.qualifiedName = quotePlace(target.schema, target.table)
     const { run, attempt, schema, table } = target
     this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textColumnsOf(columns) }
   }
@@ -93,27 +93,30 @@ export class ClickHouseStagedTable implements StagedTable {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
-    const fed = this.target.columns.map(({ name }) => byName.get(name)!)
-    const stored = fed.map(({ dataType, type }) => ({ dataType: tupleType(dataType, type), ...decimalSize(type) }))
-    const columns = fed.map(({ label, type, primaryKey }, index) => ({
+    const orderedColumns = this.target.columns.map(({ name }) => byName.get(name)!)
+    const stored = orderedColumns.map(({ dataType, type }) => ({
+      dataType: tupleType(dataType, type),
+      ...decimalSize(type),
+    }))
+    const columns = orderedColumns.map(({ label, type, primaryKey }, index) => ({
       label,
       sqlType: type,
       nullable: !primaryKey,
       stored: stored[index]!,
     }))
     const counted: StreamCounts = { rows: 0, bytes: 0 }
-    const names = fed.map(({ name }) => quoteIdentifier(name)).join(', ')
+    const names = orderedColumns.map(({ name }) => quoteIdentifier(name)).join(', ')
     let failure: unknown
     /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
     async function* body() {
       try {
-        yield* rowBinary(content.rows(stored), columns, place, counted)
+        yield* rowBinary(content.rows(stored), columns, qualifiedName, counted)
       } catch (error) {
         failure = error
         throw error
       }
     }
-    const { place } = this
+    const { qualifiedName } = this
     try {
       await executeStatement(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
         body: body(),
@@ -123,13 +126,13 @@ export class ClickHouseStagedTable implements StagedTable {
     } catch (error) {
       if (failure !== undefined) throw failure
       signal.throwIfAborted()
-      throw warehouseProblem(error, place)
+      throw warehouseProblem(error, qualifiedName)
     }
     const rows = await this.count()
     if (rows !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse stored ${rows} rows of ${place}, but ${counted.rows} were sent. The run is retried automatically.`,
+        `The warehouse stored ${rows} rows of ${qualifiedName}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     await this.#dropIgnored()
@@ -151,7 +154,7 @@ export class ClickHouseStagedTable implements StagedTable {
     await executeStatement(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
       settings: { alter_sync: 2, mutations_sync: 2 },
     }).catch((error: unknown) => {
-      throw warehouseProblem(error, this.place)
+      throw warehouseProblem(error, this.qualifiedName)
     })
   }
 
@@ -161,7 +164,7 @@ export class ClickHouseStagedTable implements StagedTable {
       `select count() as rows from ${this.stagingTable}`,
       { settings: { max_execution_time: maxStatementSeconds } },
     ).catch((error: unknown) => {
-      throw warehouseProblem(error, this.place)
+      throw warehouseProblem(error, this.qualifiedName)
     })
     return row!.rows
   }
@@ -173,10 +176,14 @@ export class ClickHouseStagedTable implements StagedTable {
     try {
       await executeStatement(service, `drop table if exists ${this.stagingTable}`)
       const parameters = { database: this.database }
-      const left = await rowsOf(service, 'select 1 from system.tables where database = {database:String} limit 1', {
-        parameters,
-      })
-      if (left.length === 0)
+      const remainingTables = await rowsOf(
+        service,
+        'select 1 from system.tables where database = {database:String} limit 1',
+        {
+          parameters,
+        },
+      )
+      if (remainingTables.length === 0)
         await executeStatement(service, `drop database if exists ${quoteIdentifier(this.database)}`)
     } catch {}
   }
@@ -197,23 +204,23 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
   checkSchemaName(schema)
   checkTableName(table)
   checkColumns(target, quotePlace(target.schema, target.table), checkColumnName)
-  const place = quotePlace(schema, table)
+  const qualifiedName = quotePlace(schema, table)
   try {
     const database = databaseOf({ key: access.key, schema })
     if (!target.dry && !(await hasDatabase(access, database)))
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
-    assertTableOwned(existing, place)
+    assertTableOwned(existing, qualifiedName)
     const entry = await findLedgerEntry(access, existing?.mark?.load)
     const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
-        `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+        `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
     load.fedBefore = fedColumns(feedOf(existing, entry))
-    const fed = new Set(load.fed)
-    const columns = [...load.columns.filter(({ name }) => fed.has(name)), ...load.ignored]
+    const suppliedColumns = new Set(load.fed)
+    const columns = [...load.columns.filter(({ name }) => suppliedColumns.has(name)), ...load.ignored]
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
       access.service,
@@ -225,7 +232,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
   } catch (error) {
     if (isCode(error, errorCodes.tableExists))
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
-    throw warehouseProblem(error, place)
+    throw warehouseProblem(error, qualifiedName)
   }
 }
 
@@ -246,11 +253,11 @@ export async function hasDatabase({ service }: ClientAccess, database: string): 
   )
 }
 
-export function assertTableOwned(existing: ClickHouseShape | undefined, place: string): void {
+export function assertTableOwned(existing: ClickHouseShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
-      `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
+      `${qualifiedName} already exists and was not created by a load. Choose another table name, or rename that table.`,
     )
 }
 
@@ -266,15 +273,15 @@ export async function completeStaging(
   const { schema, table } = load.target
   const staging = await readShape(access.service, load.database, table)
   if (!staging) return
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   load.brought ??= staging.columns.map(({ name }) => name)
-  const entry = await findLedgerEntry(access, live?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(live, entry))
+  const entry = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(currentShape, entry))
   const { table: plan } = planTableAfterLoad(
-    live,
+    currentShape,
     entry,
     { ...loadedOf(load), merging },
-    { ...staging, brought: load.brought },
+    { ...staging, suppliedColumns: load.brought },
   )
   const changes = [
     ...plan.restaged.map((column) => `modify column ${columnText(column)}`),

@@ -32,7 +32,7 @@ export async function runTransformation(
     for (const load of loads) await assertStagingKept(access, load)
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(error, first.place)
+    throw warehouseProblem(error, first.qualifiedName)
   }
 }
 
@@ -43,13 +43,13 @@ async function runStatement(
   { number, seconds }: { number: number; seconds: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const schemas = await listSchemas(access)
-  const there = await listRelations(access, schemas)
+  const relations = await listRelations(access, schemas)
   // Unqualified names refer to the loaded rows, and to tables that earlier statements created.
   const { text } = resolveNames(statement, {
     schemas: [],
-    relations: there,
+    relations,
     address: ({ schema, name }) => qualifyName(databaseOf({ key: access.key, schema }), name),
   })
   const queryId = randomUUID()
@@ -59,24 +59,27 @@ async function runStatement(
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     signal.throwIfAborted()
-    throw statementProblem(error, named)
+    throw statementProblem(error, statementName)
   }
 }
 
-/** Returns the problem of a statement that failed. `named` is the statement as a message names it. */
-function statementProblem(error: unknown, named: string): unknown {
-  const known = warehouseProblem(error, named)
-  if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known
-  if (known.retryable || known.code === 'DISK_FULL') return known
+/** Returns the problem of a statement that failed. `statementName` is the statement as a message names it. */
+function statementProblem(error: unknown, statementName: string): unknown {
+  const problem = warehouseProblem(error, statementName)
+  if (!(error instanceof ClickHouseError) || !(problem instanceof WarehouseProblem)) return problem
+  if (problem.retryable || problem.code === 'DISK_FULL') return problem
   if (error.code === errorCodes.timeout)
     return transformationFailed(
-      `${named} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
+      `${statementName} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
     )
   if (/multi-?statement/i.test(error.message))
-    return transformationFailed(`${named} consists of several statements. Enter each as a separate statement.`, error)
+    return transformationFailed(
+      `${statementName} consists of several statements. Enter each as a separate statement.`,
+      error,
+    )
   return transformationFailed(
-    `${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`,
+    `${statementName} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`,
     error,
   )
 }

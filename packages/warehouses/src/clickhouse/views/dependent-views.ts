@@ -23,9 +23,9 @@ export const affectsViews = (changes: readonly TableChange[]): boolean =>
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
   const runTables = runDatabase(access.key, { run, attempt })
   for (const { at } of await listDependents(access, { schema, name: table })) {
-    const place = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
+    const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
     const hidden = qualifyName(runTables, `aside_${randomUUID()}`)
-    await executeStatement(access.service, `rename table ${place} to ${hidden}`).catch((error: unknown) => {
+    await executeStatement(access.service, `rename table ${qualifiedName} to ${hidden}`).catch((error: unknown) => {
       if (!isCode(error, errorCodes.unknownTable)) throw error
     })
   }
@@ -33,17 +33,17 @@ export async function retireViews(access: ClientAccess, { schema, table, run, at
 
 /** Returns the views that read the table, directly or indirectly: dependents before dependencies. */
 async function listDependents(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
-  const found = new Map<string, ViewMark>()
+  const dependents = new Map<string, ViewMark>()
   const visit = async (dependency: { schema: string; name: string }) => {
     for (const view of await listPlainReaders(access, dependency)) {
       const key = JSON.stringify(view.at)
-      if (found.has(key)) continue
+      if (dependents.has(key)) continue
       await visit({ schema: view.at[0], name: view.at[1] })
-      found.set(key, view)
+      dependents.set(key, view)
     }
   }
   await visit(place)
-  return [...found.values()]
+  return [...dependents.values()]
 }
 
 interface RetiredView {

@@ -30,12 +30,12 @@ export async function replaceView(
   const [schema, name] = mark.at
   const database = databaseOf({ key: access.key, schema })
   const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
-  const [made, target] = [qualifyName(temporaryDatabase, name), qualifyName(database, name)]
+  const [temporaryView, target] = [qualifyName(temporaryDatabase, name), qualifyName(database, name)]
   const body = `select * from (\n${mark.query}\n)${mark.materialized && empty ? ' limit 0' : ''}`
   const comment = formatLiteral(JSON.stringify({ view: mark }))
   const statement = mark.materialized
-    ? `create table ${made} engine = MergeTree order by tuple() comment ${comment} as ${body}`
-    : `create view ${made} sql security invoker as ${body} comment ${comment}`
+    ? `create table ${temporaryView} engine = MergeTree order by tuple() comment ${comment} as ${body}`
+    : `create view ${temporaryView} sql security invoker as ${body} comment ${comment}`
   const queryId = randomUUID()
   try {
     await executeStatement(
@@ -46,11 +46,11 @@ export async function replaceView(
     await executeStatement(access.load, statement, { database, signal, queryId, settings })
     signal.throwIfAborted()
     const above = await listPlainReaders(access, { schema, name })
-    await assertViewsCompile(access, above, { schema, name }, made)
-    const there = await readShape(access.service, database, name)
+    await assertViewsCompile(access, above, { schema, name }, temporaryView)
+    const existing = await readShape(access.service, database, name)
     await executeStatement(
       access.service,
-      there ? `exchange tables ${made} and ${target}` : `rename table ${made} to ${target}`,
+      existing ? `exchange tables ${temporaryView} and ${target}` : `rename table ${temporaryView} to ${target}`,
     )
     for (const reader of above) await replaceView(access, reader, { seconds }, signal)
   } catch (error) {
@@ -88,10 +88,10 @@ export async function assertViewsCompile(
   place: TablePlace,
   instead: string,
 ): Promise<void> {
-  const named = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
+  const viewName = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
   for (const { at, query } of views)
     try {
-      await executeStatement(access.load, `describe table (select * from (\n${query.replaceAll(named, instead)}\n))`)
+      await executeStatement(access.load, `describe table (select * from (\n${query.replaceAll(viewName, instead)}\n))`)
     } catch (error) {
       if (!(error instanceof ClickHouseError) || error.code === errorCodes.timeout) throw error
       throw new WarehouseProblem(

@@ -80,15 +80,15 @@ export class CopyConnection implements Disposable {
   }
 }
 
-/** Opens up to `wanted` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
+/** Opens up to `count` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
 export async function openCopyConnections(
   pool: Pool,
   statement: CopyStatement,
-  wanted: number,
+  count: number,
   signal: AbortSignal,
 ): Promise<CopyConnection[]> {
   const open = () => CopyConnection.open(pool, statement, signal)
-  const results = await Promise.allSettled(Array.from({ length: wanted }, open))
+  const results = await Promise.allSettled(Array.from({ length: count }, open))
   const connections = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   // Tries once more with a single connection: the server counts all pending connections before it checks the limit, so two may
   // exclude each other from the last free slot.
@@ -135,11 +135,11 @@ class CopyInRequest implements Submittable {
     head.writeUInt32BE(bytes.byteLength + 4, 1)
     stream.cork()
     stream.write(head)
-    const taken = new Promise<Error | null | undefined>((resolve) => {
+    const written = new Promise<Error | null | undefined>((resolve) => {
       stream.write(bytes, resolve)
     })
     stream.uncork()
-    const failure = await taken
+    const failure = await written
     if (!failure) return
     await this.ended
     throw failure

@@ -40,7 +40,7 @@ const twoConnectionsFromBytes = 64 * 1024 * 1024
 export async function copyInto(
   pool: Pool,
   copying: CopyRequest,
-  scene: ProblemContext,
+  problemContext: ProblemContext,
   signal: AbortSignal,
 ): Promise<CopyResult> {
   const { columns, types, content, assertFree } = copying
@@ -48,23 +48,23 @@ export async function copyInto(
   const rows = content.rows(types)
   const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
   using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
-  const through = async (freeze: boolean, most?: number) => {
+  const through = async (freeze: boolean, maxBytes?: number) => {
     using stack = new DisposableStack()
     const connections = await openCopyConnections(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
     for (const connection of connections) stack.use(connection)
-    const whole = await distributor.distribute(connections, most)
-    return { whole, rows: await distributor.finish(connections) }
+    const isComplete = await distributor.distribute(connections, maxBytes)
+    return { whole: isComplete, rows: await distributor.finish(connections) }
   }
   try {
-    const most = copying.frozen ? Infinity : twoConnectionsFromBytes
-    const large = (content.size ?? 0) >= most
-    const first = large ? { whole: false, rows: 0 } : await through(true, most)
+    const maxBytes = copying.frozen ? Infinity : twoConnectionsFromBytes
+    const large = (content.size ?? 0) >= maxBytes
+    const first = large ? { whole: false, rows: 0 } : await through(true, maxBytes)
     const rest = first.whole ? 0 : (await through(false)).rows
     return { rows: first.rows + rest, bytes: distributor.bytes, frozen: first.whole }
   } catch (error) {
     if (error instanceof SourceFailed) throw error.cause
     signal.throwIfAborted()
-    throw warehouseProblem(error, scene)
+    throw warehouseProblem(error, problemContext)
   }
 }
 
@@ -98,10 +98,10 @@ class ChunkDistributor implements Disposable {
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** Distributes chunks until the source ends or `most` bytes in all have passed; returns whether the source has ended. */
-  async distribute(connections: readonly CopyConnection[], most = Infinity): Promise<boolean> {
+  /** Distributes chunks until the source ends or `maxBytes` bytes in all have passed; returns whether the source has ended. */
+  async distribute(connections: readonly CopyConnection[], maxBytes = Infinity): Promise<boolean> {
     for (const connection of connections) connection.ended.catch((error: Error) => this.#break(error))
-    while (this.bytes < most) {
+    while (this.bytes < maxBytes) {
       const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
         this.#slot
           .waitFor(this.#next())

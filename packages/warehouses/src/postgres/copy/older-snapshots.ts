@@ -40,29 +40,29 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
  */
 export async function waitForOlderSnapshots(
   pool: Pool,
-  older: readonly OlderSnapshots[],
-  { waitMs, onWait }: { waitMs: number; onWait?: ((why: string) => void) | undefined },
+  olderSnapshots: readonly OlderSnapshots[],
+  { waitMs, onWait }: { waitMs: number; onWait?: ((reason: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
-  const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
-  const transactions = older.flatMap((one) => one.transactions)
+  const horizon = olderSnapshots.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
+  const transactions = olderSnapshots.flatMap((one) => one.transactions)
   const startedAt = performance.now()
   let isNotified = false
   while (transactions.length > 0) {
-    const left = await withClient(pool, signal, async (client) => {
-      const { rows } = await client.query<{ left: number }>(
+    const waitingReaders = await withClient(pool, signal, async (client) => {
+      const { rows } = await client.query<{ waitingReaders: number }>(
         `select count(*)::int as left ${fromReaderSessions} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
         [transactions, horizon],
       )
-      return rows[0]!.left
+      return rows[0]!.waitingReaders
     })
-    if (left === 0) return
+    if (waitingReaders === 0) return
     const waited = performance.now() - startedAt
-    if (waited > waitMs) throw readersNeverEnd(left)
+    if (waited > waitMs) throw readersNeverEnd(waitingReaders)
     if (!isNotified && waited > notifyAfterMs) {
       isNotified = true
       onWait?.(
-        `${describeReaders(left)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
+        `${describeReaders(waitingReaders)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
       )
     }
     await sleep(Math.min(2_000, pollIntervalMs + waited / 10), undefined, { signal }).catch(() => {})
@@ -70,9 +70,10 @@ export async function waitForOlderSnapshots(
   }
 }
 
-const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
+const describeReaders = (waitingReaders: number) =>
+  waitingReaders === 1 ? 'A reader has been' : `${waitingReaders} readers have been`
 
-function readersNeverEnd(left: number): WarehouseProblem {
-  const sentence = `${describeReaders(left)} in a transaction that began before the rows were written, and would find an empty table. The old data stays, and the run is retried automatically.`
+function readersNeverEnd(waitingReaders: number): WarehouseProblem {
+  const sentence = `${describeReaders(waitingReaders)} in a transaction that began before the rows were written, and would find an empty table. The old data stays, and the run is retried automatically.`
   return busyProblem(sentence)
 }

@@ -11,7 +11,7 @@ export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '2350
 
 /** A table that the transaction publishes, with the views over its changed columns. */
 interface ChangedTable {
-  place: string
+  qualifiedName: string
   views: readonly DependentView[]
   published: { changes: readonly TableChange[] }
   /** True for a restore: the user cannot correct the columns of an earlier table, so the advice differs. */
@@ -46,7 +46,7 @@ function viewNotRecreated(
   if (!changed || retryableCodes.has(code) || !/^(42|22)/.test(code)) return undefined
   const failed = statementAt(statements, Number((error as { position?: string }).position))
   const {
-    place,
+    qualifiedName,
     views,
     published,
     restores = false,
@@ -56,8 +56,8 @@ function viewNotRecreated(
   const candidates = code.startsWith('22') ? views.filter(({ materialised }) => materialised) : views
   const view = views.find(isCreatedBy(failed))
   const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
-  const what = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
-  const sentence = `The columns of ${place} change (${describeChanges(published.changes)}), and ${what} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
+  const noun = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
+  const sentence = `The columns of ${qualifiedName} change (${describeChanges(published.changes)}), and ${noun} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error, advice: restores ? restoreAdvice : loadAdvice })
 }
 
@@ -68,8 +68,8 @@ function describeChanges(all: readonly TableChange[]): string {
     if (kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED') return [`"${column}" from ${from} to ${to}`]
     return kind === 'COLUMN_DROPPED' ? [`"${column}" is dropped`] : []
   })
-  const more = changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''
-  return `${changes.slice(0, mostNamed).join(', ')}${more}`
+  const moreText = changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''
+  return `${changes.slice(0, mostNamed).join(', ')}${moreText}`
 }
 
 const loadAdvice: ReaderAdvice = {

@@ -183,6 +183,6 @@ describe('faults of a PostgreSQL warehouse', () => {
     const raised = await scratch.superuser
       .query(`do $$ begin raise exception 'as told' using errcode = '${sqlState}'; end $$`)
       .catch((error: unknown) => error)
-    expect(warehouseProblem(raised, { place: 'it' })).toMatchObject({ code, retryable })
+    expect(warehouseProblem(raised, { qualifiedName: 'it' })).toMatchObject({ code, retryable })
   })
 })

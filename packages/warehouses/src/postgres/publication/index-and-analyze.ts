@@ -46,8 +46,8 @@ export async function indexAndAnalyze(
 
 /** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */
 function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
-  const there = columns.filter(({ name }) => keys.includes(name))
-  if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
+  const keyColumns = columns.filter(({ name }) => keys.includes(name))
+  if (keyColumns.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
   return keys.map((name) => escapeIdentifier(name))
 }
 
@@ -107,12 +107,17 @@ export async function completeStagingTable(
     await withClient(pools.transactions, signal, async (client) => {
       const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!staging) throw stagingTableMissing(load)
-      const live = await readShape(client, schema, table)
-      const last = await findLastEntry(client, live?.partition)
+      const currentShape = await readShape(client, schema, table)
+      const last = await findLastEntry(client, currentShape?.partition)
       load.brought ??= staging.columns.map(({ name }) => name)
-      const { table: plan } = planPublication(load, { live, staging, last, merging: merging && live !== undefined })
+      const { table: plan } = planPublication(load, {
+        currentShape,
+        staging,
+        last,
+        merging: merging && currentShape !== undefined,
+      })
       if (!merging) fallOfRows(load.target, last?.tableRows, load.written!.rows)
-      load.fedBefore = fedColumns(feedOf(live, last))
+      load.fedBefore = fedColumns(feedOf(currentShape, last))
       const statements = completeStaging(here, plan)
       if (statements.length > 0) await client.query(statements.join(';'))
       // Older snapshots do not see rewritten rows, so the publication must wait for their readers.

@@ -86,8 +86,8 @@ export async function takeKeptTables(
   retention: RetentionPolicy,
   place: { schema: string; table: string },
 ): Promise<KeptTable[] | undefined> {
-  const found = await findKeptPublication(client, place)
-  const tables = found && (await takeKeptRun(client, retention, found.run))
+  const keptPublication = await findKeptPublication(client, place)
+  const tables = keptPublication && (await takeKeptRun(client, retention, keptPublication.run))
   return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
 }
 
@@ -116,10 +116,10 @@ export async function findKeptPublication(
   return rows[0]
 }
 
-export function nothingKept(place: string): WarehouseProblem {
+export function nothingKept(qualifiedName: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
-    `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS, or less if the disk is full; incremental loads (MERGE) keep none.`,
+    `No earlier version of ${qualifiedName} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS, or less if the disk is full; incremental loads (MERGE) keep none.`,
   )
 }
 
@@ -160,13 +160,13 @@ export async function makeRoom(pool: Pool, retention: RetentionPolicy, mostBytes
 async function dropEach(
   pool: Pool,
   retention: RetentionPolicy,
-  where: string,
+  condition: string,
   values: unknown[],
   until?: (client: ClientBase) => Promise<boolean>,
 ): Promise<number> {
   const runs = await withClient(pool, undefined, async (client) => {
     const { rows } = await client.query<{ run: string }>(
-      `select run from sluice.kept_table where ${where} group by run order by min(kept_at)`,
+      `select run from sluice.kept_table where ${condition} group by run order by min(kept_at)`,
       values,
     )
     return rows.map(({ run }) => run)

@@ -31,7 +31,7 @@ export async function prepareMerges(
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
-    if (load.keys.length === 0) throw noKey(load.problemContext.place)
+    if (load.keys.length === 0) throw noKey(load.problemContext.qualifiedName)
     load.records = recordsOf(loads, load.target)
   }
   const copiedRows = new Set<PostgresStagedTable>()
@@ -46,13 +46,19 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query('begin')
-      const live = await readShape(client, load.target.schema, load.target.table)
+      const currentShape = await readShape(client, load.target.schema, load.target.table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
-      load.fedBefore = fedColumns(feedOf(live, await findLastEntry(client, live?.partition)))
+      load.fedBefore = fedColumns(feedOf(currentShape, await findLastEntry(client, currentShape?.partition)))
       await client.query('rollback')
-      if (live?.owned && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
+      if (
+        currentShape?.owned &&
+        currentShape.partition !== undefined &&
+        staging &&
+        !fitsInPlace(load, currentShape, staging)
+      )
+        return false
       // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
-      if (live?.partition !== undefined) load.older = []
+      if (currentShape?.partition !== undefined) load.older = []
       return true
     })
   } catch (error) {
@@ -64,17 +70,17 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
 async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
   const { schema, table } = load.target
   try {
-    const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-    await assertFree(pools, signal, { needed })
+    const copiedBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+    await assertFree(pools, signal, { needed: copiedBytes })
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
-      const live = await readShape(client, schema, table)
+      const currentShape = await readShape(client, schema, table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
-      if (!live?.owned || live.partition === undefined || !staging) {
+      if (!currentShape?.owned || currentShape.partition === undefined || !staging) {
         await client.query('rollback')
         return
       }
-      load.copiedRows = await copyRowsToStaging(client, load, live, staging)
+      load.copiedRows = await copyRowsToStaging(client, load, currentShape, staging)
       await client.query('commit')
       load.older = [await listOlderSnapshots(client)]
     })
@@ -85,9 +91,9 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
 }
 
 /** Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same type. */
-export function fitsInPlace(load: PostgresStagedTable, live: PostgresShape, staging: PostgresShape): boolean {
-  const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
-  const types = new Map(live.columns.map(({ name, type }) => [name, type]))
+export function fitsInPlace(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
+  const key = currentShape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  const types = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const staged = new Set(staging.columns.map(({ name }) => name))
   return (
     key.toSorted().join('\0') === load.keys.toSorted().join('\0') &&
@@ -112,25 +118,25 @@ export async function mergeInPlace(
   const [into, from] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
-  const rest = columns.filter((column) => !keys.includes(column))
-  const same = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
-  const of = (table: string) => rest.map((column) => `${table}.${column}`).join(', ')
+  const otherColumns = columns.filter((column) => !keys.includes(column))
+  const keysMatch = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
+  const columnsOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
   const known = records && (await readColumnNames(client, partition)).has(records.column)
   const removed = known
     ? await client.query(
-        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${same})`,
+        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${keysMatch})`,
       )
     : undefined
-  if (rest.length > 0)
+  if (otherColumns.length > 0)
     await client.query(
-      `update ${into} as live set (${rest.join(', ')}) = row(${of('incoming')}) from ${from} as incoming
-       where ${same} and row(${of('live')}) is distinct from row(${of('incoming')})`,
+      `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
+       where ${keysMatch} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
     )
   const { rowCount } = await client.query(
     `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
-     where not exists (select from ${into} as live where ${same})`,
+     where not exists (select from ${into} as live where ${keysMatch})`,
   )
   return rowCount! - (removed?.rowCount ?? 0)
 }
@@ -156,37 +162,37 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
 async function copyRowsToStaging(
   client: ClientBase,
   load: PostgresStagedTable,
-  live: PostgresShape,
+  currentShape: PostgresShape,
   staging: PostgresShape,
 ) {
-  const partition = live.partition!
+  const partition = currentShape.partition!
   const last = await findLastEntry(client, partition)
   if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = fedColumns(feedOf(live, last))
+  load.fedBefore = fedColumns(feedOf(currentShape, last))
   const [old, here] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
-  const { table } = planPublication(load, { live, staging, last, merging: true })
+  const { table } = planPublication(load, { currentShape, staging, last, merging: true })
   for (const statement of completeStaging(here, table)) await client.query(statement)
   const completed = (await readShape(client, 'sluice', load.stagingTable))!
   const types = new Map(completed.columns.map(({ name, type }) => [name, type]))
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
-  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  const lacking = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (lacking.length > 0) throw keyWithoutValues(load, lacking)
-  const same = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
+  const keysMatch = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
-  const kept = live.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
+  const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${here}`)
-  if (kept.length > 0)
+  if (keptExpressions.length > 0)
     await client.query(
-      `update ${here} as incoming set ${kept.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
-       from ${old} as old where ${same}`,
+      `update ${here} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
+       from ${old} as old where ${keysMatch}`,
     )
-  const names = live.columns.map(({ name }) => name)
+  const names = currentShape.columns.map(({ name }) => name)
   const records = stagedRecords(load.records, load.target.partOf)
   const notReplacedParts = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
     `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
      select ${names.map(cast).join(', ')} from ${old} as old
-     where not exists (select from ${here} as incoming where ${same})${notReplacedParts}`,
+     where not exists (select from ${here} as incoming where ${keysMatch})${notReplacedParts}`,
   )
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
@@ -196,18 +202,18 @@ async function copyRowsToStaging(
 /** Returns how the load is published. Throws for a merge without a key, which would append all rows, and append them again if it ran twice. */
 export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
-  if (load.keys.length === 0) throw noKey(load.problemContext.place)
+  if (load.keys.length === 0) throw noKey(load.problemContext.qualifiedName)
   return mode
 }
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
-  const sentence = `Another run changed ${problemContext.place} during the merge of this run. The run is retried automatically.`
+  const sentence = `Another run changed ${problemContext.qualifiedName} during the merge of this run. The run is retried automatically.`
   return busyProblem(sentence)
 }
 
 function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with a full load (REPLACE).`,
+    `Rows cannot be merged into ${problemContext.qualifiedName}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with a full load (REPLACE).`,
   )
 }

@@ -10,7 +10,7 @@ import { escapeIdentifier } from 'pg'
 import { type StagingColumn, columnComments, columnList } from '../staging-table-ddl.ts'
 
 interface PublicationInputs {
-  live: PostgresShape | undefined
+  currentShape: PostgresShape | undefined
   staging: PostgresShape
   last: LastEntry | undefined
   merging: boolean
@@ -19,9 +19,9 @@ interface PublicationInputs {
 /** Plans the columns of the published table, and the memory for the next load. Throws the errors of `planLoad`. */
 export function planPublication(
   load: PostgresStagedTable,
-  { live, staging, last, merging }: PublicationInputs,
+  { currentShape, staging, last, merging }: PublicationInputs,
 ): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
-  const before = feedOf(live, last)
+  const before = feedOf(currentShape, last)
   const plan = planLoad(typeRules, before, {
     target: load.target,
     held: load.held,
@@ -31,13 +31,13 @@ export function planPublication(
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have widened the table since this one began. Columns that a transformation changed keep their types.
-  const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
-  const staged = brought.map((column) => {
+  const suppliedColumns = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
+  const staged = suppliedColumns.map((column) => {
     const untouched = plannedColumns.get(column.name)?.type === column.type
-    const wanted = untouched ? now.get(column.name) : undefined
-    return wanted ? { ...column, type: wanted.type, dataType: wanted.dataType } : column
+    const plannedColumn = untouched ? now.get(column.name) : undefined
+    return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
   })
-  const table = planTable(typeRules, live && columnsOf(live), staged, plan, { merging })
+  const table = planTable(typeRules, currentShape && columnsOf(currentShape), staged, plan, { merging })
   const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
   // An earlier call may already have completed the staging table.
   const missing = table.missing.filter(({ name }) => !types.has(name))
@@ -64,28 +64,28 @@ export function completeStaging(staging: string, { missing, restaged }: TablePla
 
 interface TableEvolution {
   /** Statements for the published table, between the detach of the old partition and the attach of the new one. */
-  forTable: string[]
+  tableStatements: string[]
   /** True if the type of the partition key changes, which PostgreSQL rejects: the empty parent table is recreated. */
   rebuild: boolean
 }
 
-/** Returns the statements that give the parent table its planned columns. `fed` are the columns whose labels the source provides. */
+/** Returns the statements that give the parent table its planned columns. `labelledColumns` are the columns whose labels the source provides. */
 export function planEvolution(
   table: string,
-  live: PostgresShape,
+  currentShape: PostgresShape,
   plan: TablePlan<TypedColumn>,
-  fed: readonly string[],
+  labelledColumns: readonly string[],
 ): TableEvolution {
-  const there = new Map(live.columns.map((column) => [column.name, column]))
-  const isKey = (name: string) => there.get(name)?.partitionKey === true
+  const liveColumns = new Map(currentShape.columns.map((column) => [column.name, column]))
+  const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
   const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
-  const added = plan.columns.filter(({ name }) => !there.has(name))
+  const added = plan.columns.filter(({ name }) => !liveColumns.has(name))
   const relabelled = plan.columns.filter(
-    ({ name, label }) => isRelabelled(there.get(name), label) && fed.includes(name),
+    ({ name, label }) => isRelabelled(liveColumns.get(name), label) && labelledColumns.includes(name),
   )
   return {
     rebuild,
-    forTable: [
+    tableStatements: [
       ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
       ...plan.retyped.map(({ name, type }) => {
         const column = escapeIdentifier(name)

@@ -18,11 +18,11 @@ const setStatementTimeout = `set local statement_timeout = '12h'`
 /** See `Loader.plan`. It blocks neither readers nor other loads. */
 export async function planTables(
   pools: PostgresPools,
-  given: readonly PostgresStagedTable[],
+  stagedTables: readonly PostgresStagedTable[],
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
-  const loads = await prepareLoads({ pools, loads: given, options }, signal)
+  const loads = await prepareLoads({ pools, loads: stagedTables, options }, signal)
   const tables: PlannedTable[] = []
   for (const load of loads) tables.push(await planLoadedTable(pools, load, options, signal))
   await options.onPlan?.(tables)
@@ -44,25 +44,31 @@ async function planLoadedTable(
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin read only; ${setStatementTimeout}`)
-      const live = await readShape(client, schema, table)
-      if (live && !live.owned) throw tableNotOwned(load.problemContext)
+      const currentShape = await readShape(client, schema, table)
+      if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
       const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!staging) throw stagingTableMissing(load)
-      const last = await findLastEntry(client, live?.partition)
-      const merging = mergeModeOf(load, options) === 'MERGE' && live?.partition !== undefined
-      const { table: plan } = planPublication(load, { live, staging, last, merging })
+      const last = await findLastEntry(client, currentShape?.partition)
+      const merging = mergeModeOf(load, options) === 'MERGE' && currentShape?.partition !== undefined
+      const { table: plan } = planPublication(load, { currentShape, staging, last, merging })
       const { rows } = await client.query<{ count: number }>(
-        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, live)}) r`,
+        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, currentShape)}) r`,
       )
       const rowsAfter = rows[0]!.count
-      if (live && (!merging || load.copiedRows)) {
-        const { rebuild } = planEvolution(qualifyName(schema, table), live, plan, load.fed)
-        await findBlockingViews(client, load.problemContext, live, plan, rebuild)
+      if (currentShape && (!merging || load.copiedRows)) {
+        const { rebuild } = planEvolution(qualifyName(schema, table), currentShape, plan, load.fed)
+        await findBlockingViews(client, load.problemContext, currentShape, plan, rebuild)
       }
-      const falls = live && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []
+      const falls = currentShape && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []
       await client.query('rollback')
-      const changes = live ? [...plan.changes, ...falls] : []
-      return { schema, table, ...(live && { rowsBefore: last?.tableRows ?? live.estimatedRows }), rowsAfter, changes }
+      const changes = currentShape ? [...plan.changes, ...falls] : []
+      return {
+        schema,
+        table,
+        ...(currentShape && { rowsBefore: last?.tableRows ?? currentShape.estimatedRows }),
+        rowsAfter,
+        changes,
+      }
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -62,8 +62,11 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
     signal,
   )
   await waitUntilVisible(publishing, loads, signal)
-  return retryWhileTableIsRead(first.problemContext, { ...options, waitMs: publishing.waitMs }, signal, (wait) =>
-    swapAll({ ...publishing, loads }, wait, signal),
+  return retryWhileTableIsRead(
+    first.problemContext,
+    { ...options, waitMs: publishing.waitMs },
+    signal,
+    (lockTimeoutMs) => swapAll({ ...publishing, loads }, lockTimeoutMs, signal),
   )
 }
 
@@ -74,10 +77,10 @@ export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | '
 
 /** Retries `swap` while readers hold the table. `swap` receives the lock time-out of each try in milliseconds. */
 export async function retryWhileTableIsRead<T>(
-  scene: ProblemContext,
+  problemContext: ProblemContext,
   { waitMs, onWait }: SwapOptions,
   signal: AbortSignal,
-  swap: (wait: number) => Promise<T>,
+  swap: (lockTimeoutMs: number) => Promise<T>,
 ): Promise<T> {
   await failpoint('before-swap')
   const until = performance.now() + waitMs
@@ -89,10 +92,12 @@ export async function retryWhileTableIsRead<T>(
       const { code = '' } = error as { code?: string }
       const isEarlyTry = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
       const shouldRetry = isEarlyTry || (code === lockNotAvailable && performance.now() < until)
-      if (!shouldRetry) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
+      if (!shouldRetry) throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
     if (tries + 1 === lockTimeoutsMs.length)
-      onWait?.(`The publication of ${scene.place} waits for queries that read it. It continues when they have ended.`)
+      onWait?.(
+        `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
+      )
     await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
       () => {},
     )
@@ -101,10 +106,16 @@ export async function retryWhileTableIsRead<T>(
 
 /** Runs the slow steps that block no reader. Returns the loads in the order in which their tables are locked, which prevents deadlocks. */
 export async function prepareLoads(
-  { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
+  {
+    pools,
+    loads: stagedTables,
+    options,
+  }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
   signal: AbortSignal,
 ): Promise<PostgresStagedTable[]> {
-  const loads = given.toSorted((one, other) => (one.problemContext.place < other.problemContext.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) =>
+    one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
+  )
   const merging = options.mode === 'MERGE'
   for (const load of loads) await completeStagingTable(pools, load, merging, signal)
   if (merging) await prepareMerges(pools, loads, signal)
@@ -120,8 +131,8 @@ async function waitUntilVisible(
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<void> {
-  const older = loads.flatMap((load) => load.older)
-  await waitForOlderSnapshots(pools.statements, older, { waitMs, onWait: options.onWait }, signal).catch(
+  const olderSnapshots = loads.flatMap((load) => load.older)
+  await waitForOlderSnapshots(pools.statements, olderSnapshots, { waitMs, onWait: options.onWait }, signal).catch(
     (error: unknown) => {
       signal.throwIfAborted()
       throw warehouseProblem(error, loads[0]!.problemContext)
@@ -132,26 +143,26 @@ async function waitUntilVisible(
 /** Publishes all loads in one transaction. Returns the earlier publication if another attempt has published the run. */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
-  wait: number,
+  lockTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = retention
   const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(
-      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+      `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
     const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
+    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, lockTimeoutMs))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowed.ignoreAbort()
     await commitSwaps(
       client,
-      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.problemContext.place })),
+      swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
     )
     // After a merge in place, the staging table is not the published partition and is dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
@@ -211,9 +222,9 @@ function entryOf(
 
 export async function readEarlierPublication(client: PoolClient, run: string): Promise<Publication> {
   await client.query('rollback')
-  const found = await findPublication(client, run)
-  if (!found) throw busyProblem('Another attempt of this run is publishing. The run is retried automatically.')
-  return found
+  const publication = await findPublication(client, run)
+  if (!publication) throw busyProblem('Another attempt of this run is publishing. The run is retried automatically.')
+  return publication
 }
 
 export function sumTables(tables: PublishedTable[]) {
@@ -225,8 +236,8 @@ export function sumTables(tables: PublishedTable[]) {
 }
 
 /** Returns the problem for an object that keeps the server from widening a column and that `planSwap` did not handle, such as an unknown view. */
-function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
+function wideningProblem(error: unknown, problemContext: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined
-  return viewsDepend(scene, detail ?? 'unnamed', error)
+  return viewsDepend(problemContext, detail ?? 'unnamed', error)
 }

@@ -41,7 +41,7 @@ interface RestoreRequest {
 }
 
 interface RestoredTable {
-  place: string
+  qualifiedName: string
   statements: string[]
   views: DependentView[]
   /** The replaced partition, which is kept so that the restore can be undone. */
@@ -56,11 +56,11 @@ interface RestoredTable {
  */
 export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
-  const scene = { place: qualifyName(target.schema, target.table) }
-  return retryWhileTableIsRead(scene, options, signal, async (wait) => {
-    const { publication, returned } = await restoreAll(restoring, wait, signal)
+  const problemContext = { qualifiedName: qualifyName(target.schema, target.table) }
+  return retryWhileTableIsRead(problemContext, options, signal, async (lockTimeoutMs) => {
+    const { publication, returned } = await restoreAll(restoring, lockTimeoutMs, signal)
     await failpoint('published')
-    const tidied = Promise.all(returned.map(({ place }) => analyzeTable(pools, place))).then(() => {})
+    const tidied = Promise.all(returned.map(({ qualifiedName }) => analyzeTable(pools, qualifiedName))).then(() => {})
     if (options.onBackgroundWork) options.onBackgroundWork(tidied)
     else await tidied
     return publication
@@ -70,20 +70,20 @@ export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal
 /** Restores the kept tables in one transaction. Returns no tables if an earlier attempt has published the run. */
 async function restoreAll(
   { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
-  wait: number,
+  lockTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<{ publication: Publication; returned: RestoredTable[] }> {
   const { run, attempt } = target
   return withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(
-      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+      `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
     const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
-    const kept = await takeKeptTables(client, retention, target)
-    if (!kept) throw nothingKept(placeOf(target))
+    const keptTables = await takeKeptTables(client, retention, target)
+    if (!keptTables) throw nothingKept(placeOf(target))
     const returned: RestoredTable[] = []
-    for (const one of kept) returned.push(await planRestoredTable(client, run, one, read, wait))
+    for (const one of keptTables) returned.push(await planRestoredTable(client, run, one, read, lockTimeoutMs))
     for (const { entry } of returned) await enterLedger(client, retention.ledgerKey, entry)
     await keepRestored(
       client,
@@ -111,34 +111,39 @@ async function planRestoredTable(
   run: string,
   { schema, table, partition }: KeptTable,
   read: string,
-  wait: number,
+  lockTimeoutMs: number,
 ): Promise<RestoredTable> {
-  const place = qualifyName(schema, table)
-  const scene = { place }
-  const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
-  if (partition !== null && !kept) throw nothingKept(place)
+  const qualifiedName = qualifyName(schema, table)
+  const problemContext = { qualifiedName }
+  const keptShape = partition === null ? undefined : await readShape(client, 'sluice', partition)
+  if (partition !== null && !keptShape) throw nothingKept(qualifiedName)
   if (await readShape(client, schema, table))
-    await client.query(`lock table only ${place} in share update exclusive mode`)
-  const live = await readShape(client, schema, table)
-  if (live && !live.owned) throw tableNotOwned(scene)
-  if (live?.partition) await client.query(blockAutovacuum(qualifyName('sluice', live.partition), wait))
-  if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), wait))
+    await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
+  const currentShape = await readShape(client, schema, table)
+  if (currentShape && !currentShape.owned) throw tableNotOwned(problemContext)
+  if (currentShape?.partition)
+    await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
+  if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
   const last = await findLastEntry(client, partition ?? undefined)
   const attached =
-    partition === null ? [] : [`alter table ${place} attach partition ${qualifyName('sluice', partition)} default`]
-  const detached = live?.partition
-    ? [`alter table ${place} detach partition ${qualifyName('sluice', live.partition)}`]
+    partition === null
+      ? []
+      : [`alter table ${qualifiedName} attach partition ${qualifyName('sluice', partition)} default`]
+  const detached = currentShape?.partition
+    ? [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', currentShape.partition)}`]
     : []
   const change =
-    kept && partition !== null ? await planShapeChange(client, { place, live, kept, partition, read }) : noShapeChange
+    keptShape && partition !== null
+      ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, read })
+      : noShapeChange
   const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
   const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
   return {
-    place,
+    qualifiedName,
     statements: [...detached, ...change.statements, ...attached],
     views: change.views,
-    replaced: { schema, table, partition: live?.partition ?? null },
+    replaced: { schema, table, partition: currentShape?.partition ?? null },
     published,
     entry: {
       run,
@@ -165,9 +170,9 @@ interface ShapeChange {
 const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
 
 interface RestoredShapes {
-  place: string
-  live: PostgresShape | undefined
-  kept: PostgresShape
+  qualifiedName: string
+  currentShape: PostgresShape | undefined
+  keptShape: PostgresShape
   partition: string
   read: string
 }
@@ -175,22 +180,22 @@ interface RestoredShapes {
 /** Plans the table's earlier columns and types. A column added since then is dropped, or stays without values if views read it. */
 async function planShapeChange(
   client: ClientBase,
-  { place, live, kept, partition, read }: RestoredShapes,
+  { qualifiedName, currentShape, keptShape, partition, read }: RestoredShapes,
 ): Promise<ShapeChange> {
-  const before = columnsOf(kept)
-  if (!live) return { ...noShapeChange, statements: createTable(place, before, read) }
-  const now = columnsOf(live)
+  const before = columnsOf(keptShape)
+  if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, before, read) }
+  const now = columnsOf(currentShape)
   const names = new Set(before.map(({ name }) => name))
   const stay: typeof now = []
   for (const column of now.filter(({ name }) => !names.has(name)))
-    if ((await dependentViews(client, live.oid, [column.name])).length > 0) stay.push(column)
-  const there = new Map(now.map((column) => [column.name, column]))
+    if ((await dependentViews(client, currentShape.oid, [column.name])).length > 0) stay.push(column)
+  const currentColumns = new Map(now.map((column) => [column.name, column]))
   const dropped = now
     .map(({ name }) => name)
     .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
-  const retyped = before.filter(({ name, type }) => there.has(name) && there.get(name)!.type !== type)
+  const retyped = before.filter(({ name, type }) => currentColumns.has(name) && currentColumns.get(name)!.type !== type)
   const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
-  const { forTable, rebuild } = planEvolution(place, live, plan, [...names])
+  const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...names])
   const here = qualifyName('sluice', partition)
   const completed =
     stay.length === 0
@@ -199,20 +204,22 @@ async function planShapeChange(
           ...stay.map((column) => `alter table ${here} add column ${columnList([column])}`),
           ...columnComments(here, stay),
         ]
-  const reshaped = rebuild ? [`drop table ${place}`, ...createTable(place, plan.columns, read)] : forTable
+  const reshaped = rebuild
+    ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, plan.columns, read)]
+    : tableStatements
   return {
     statements: [...completed, ...reshaped],
-    views: await findBlockingViews(client, { place }, live, plan, rebuild),
+    views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
       ...before
-        .filter(({ name }) => !there.has(name))
+        .filter(({ name }) => !currentColumns.has(name))
         .map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
       ...retyped.map(
         ({ name, type }): TableChange => ({
           kind: 'TYPE_CHANGED',
           column: name,
-          from: there.get(name)!.type,
+          from: currentColumns.get(name)!.type,
           to: type,
         }),
       ),

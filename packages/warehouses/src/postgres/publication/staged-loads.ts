@@ -66,8 +66,8 @@ export async function adoptStaged(
     return await withClient(pools.transactions, signal, async (client) => {
       // A hanging attempt may hold locks on the staging tables until `idleTransactionTimeout` ends its transaction.
       await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-      for (const one of adopted)
-        if (!(await renameForAttempt(client, one))) {
+      for (const adoptedLoad of adopted)
+        if (!(await renameForAttempt(client, adoptedLoad))) {
           await client.query('rollback')
           return undefined
         }
@@ -77,7 +77,7 @@ export async function adoptStaged(
   } catch (error) {
     if (unavailableCodes.has((error as { code?: string }).code ?? '')) return undefined
     signal.throwIfAborted()
-    throw warehouseProblem(error, { place: 'the warehouse' })
+    throw warehouseProblem(error, { qualifiedName: 'the warehouse' })
   }
 }
 
@@ -89,18 +89,18 @@ async function renameForAttempt(
   client: ClientBase,
   { oid, file, load }: { oid: number; file: number; load: PostgresStagedTable },
 ): Promise<boolean> {
-  const { rows: named } = await client.query<{ name: string }>(
+  const { rows: tableRows } = await client.query<{ name: string }>(
     `select relname as name from pg_class where oid = $1::int8::oid and relnamespace = 'sluice'::regnamespace`,
     [oid],
   )
-  if (!named[0]) return false
-  const table = qualifyName('sluice', named[0].name)
+  if (!tableRows[0]) return false
+  const table = qualifyName('sluice', tableRows[0].name)
   await client.query(`lock table only ${table} in access exclusive mode`)
   const { rows: locked } = await client.query<{ file: number; comment: string | null }>(
     `select pg_relation_filenode(oid)::int8::float8 as file, obj_description(oid, 'pg_class') as comment from pg_class
      where oid = $1::int8::oid and relname = $2 and not relispartition
        and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
-    [oid, named[0].name],
+    [oid, tableRows[0].name],
   )
   const { run, attempt, merged } = parseStagingComment(locked[0]?.comment) ?? {}
   const { target, stagingTable, written } = load

@@ -31,8 +31,8 @@ export async function exposeStagedRows(
   const drop = async () => {
     for (const schema of [shown, bare]) await dropPersistently(pools, schema)
   }
-  const place = qualifyName(tables[0]!.schema, tables[0]!.table)
-  const live = await withClient(pools.statements, undefined, async (client) => {
+  const qualifiedName = qualifyName(tables[0]!.schema, tables[0]!.table)
+  const liveOids = await withClient(pools.statements, undefined, async (client) => {
     await client.query(`begin; ${shortTimeouts}`)
     await client.query(
       [shown, bare].flatMap((schema) => schemaFor(schema, access.read.user, { run, attempt, ...tables[0]! })).join(';'),
@@ -44,17 +44,17 @@ export async function exposeStagedRows(
     return oids
   }).catch(async (error: unknown) => {
     await drop().catch(() => {})
-    throw warehouseProblem(error, { place })
+    throw warehouseProblem(error, { qualifiedName })
   })
   return {
     schema: shown,
     oldRows: (query, signal) => {
       const schemas = (query.schemas ?? []).map((name) => (name === shown ? bare : name))
-      return findOldRows(access, live, { ...query, schemas }, signal)
+      return findOldRows(access, liveOids, { ...query, schemas }, signal)
     },
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
-        throw warehouseProblem(error, { place })
+        throw warehouseProblem(error, { qualifiedName })
       })
     },
   }
@@ -73,9 +73,13 @@ async function dropPersistently({ statements }: PostgresPools, schema: string): 
 }
 
 /** Returns the statements that create the schema of a preview. By its comment, maintenance can drop the schema after a worker crash. */
-function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: StagedTableOrigin): string[] {
+function schemaFor(
+  schema: string,
+  read: string,
+  { run, attempt, schema: schemaName, table }: StagedTableOrigin,
+): string[] {
   const name = escapeIdentifier(schema)
-  const comment = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))
+  const comment = escapeLiteral(JSON.stringify({ run, attempt, schema: schemaName, table }))
   return [
     `drop schema if exists ${name} cascade`,
     `create schema ${name}`,
@@ -96,12 +100,12 @@ async function createPreviewRelations(
   ready: ReadyTable,
 ): Promise<number[]> {
   const staging = (await readShape(client, 'sluice', ready.staging))!
-  const live = await readShape(client, ready.schema, ready.table)
+  const currentShape = await readShape(client, ready.schema, ready.table)
   const [view, empty] = [qualifyName(shown, ready.table), qualifyName(bare, ready.table)]
   const reader = escapeIdentifier(read)
   await client.query(
     [
-      `create view ${view} as ${rowsAfterPublication(ready, staging, live)}`,
+      `create view ${view} as ${rowsAfterPublication(ready, staging, currentShape)}`,
       `grant select on ${view} to ${reader}`,
       `create table ${empty} as table ${view} with no data`,
       `grant select on ${empty} to ${reader}`,
@@ -109,7 +113,7 @@ async function createPreviewRelations(
   )
   const { rows } = await client.query<{ oid: number }>(
     'select relid::int8::float8 as oid from pg_partition_tree($1::oid) union select $1::oid::int8::float8 where $1 is not null',
-    [live?.oid ?? null],
+    [currentShape?.oid ?? null],
   )
   return rows.map(({ oid }) => oid)
 }
@@ -136,16 +140,16 @@ const lockedOldRelations = `
       and l.database = (select oid from pg_database where datname = current_database()))
   order by view desc, depth desc, name limit 1`
 
-/** See `StagedRowsPreview.oldRows`. `live` contains the oids of the published tables and their partitions. */
+/** See `StagedRowsPreview.oldRows`. `liveOids` contains the oids of the published tables and their partitions. */
 function findOldRows(
   access: WarehouseAccess,
-  live: readonly number[],
+  liveOids: readonly number[],
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<OldRows | undefined> {
   return withQueryPlanner(access, query, { seconds: previewTimeoutSeconds, signal }, async (client, plan) => {
     await plan(query.schemas ?? [])
-    const { rows } = await client.query<OldRows>(lockedOldRelations, [live])
+    const { rows } = await client.query<OldRows>(lockedOldRelations, [liveOids])
     return rows[0]
   })
 }
@@ -157,19 +161,20 @@ function findOldRows(
 export function rowsAfterPublication(
   { staging: name, merge }: ReadyTable,
   staging: PostgresShape,
-  live: PostgresShape | undefined,
+  currentShape: PostgresShape | undefined,
 ): string {
   const staged = qualifyName('sluice', name)
   const stagedColumns = new Set(staging.columns.map((column) => column.name))
-  const isMerged = merge !== undefined && live?.partition !== undefined
-  const keptColumns = (live?.columns ?? [])
+  const isMerged = merge !== undefined && currentShape?.partition !== undefined
+  const keptColumns = (currentShape?.columns ?? [])
     .map((column) => column.name)
     .filter((column) => isMerged || stagedColumns.has(column))
   const newColumns = staging.columns.map((column) => column.name).filter((column) => !keptColumns.includes(column))
   const columns = [...keptColumns, ...newColumns]
-  if (merge === undefined || live?.partition === undefined) return `select ${formatColumnList(columns)} from ${staged}`
+  if (merge === undefined || currentShape?.partition === undefined)
+    return `select ${formatColumnList(columns)} from ${staged}`
 
-  const old = qualifyName('sluice', live.partition)
+  const old = qualifyName('sluice', currentShape.partition)
   const hasSameKey = merge.keys
     .map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`)
     .join(' and ')
@@ -184,5 +189,7 @@ export function rowsAfterPublication(
     union all select ${mergedColumns.join(', ')} from ${staged} as incoming left join ${old} as old on ${hasSameKey}`
 }
 
-const formatColumnList = (columns: readonly string[], of?: string) =>
-  columns.map((column) => (of ? `${of}.${escapeIdentifier(column)}` : escapeIdentifier(column))).join(', ')
+const formatColumnList = (columns: readonly string[], schemaName?: string) =>
+  columns
+    .map((column) => (schemaName ? `${schemaName}.${escapeIdentifier(column)}` : escapeIdentifier(column)))
+    .join(', ')

@@ -37,7 +37,7 @@ export async function planSwap(
   load: PostgresStagedTable,
   mode: 'REPLACE' | 'MERGE',
   read: string,
-  wait: number,
+  lockTimeoutMs: number,
 ): Promise<TableSwap> {
   const { schema, table } = load.target
   const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
@@ -46,13 +46,20 @@ export async function planSwap(
   if (!staging) throw stagingTableMissing(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
-  await client.query(`${blockAutovacuum(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`)
+  await client.query(
+    `${blockAutovacuum(names.staging, lockTimeoutMs)}; alter table ${names.staging} reset (autovacuum_enabled)`,
+  )
 
   const before = await readShape(client, schema, table)
   if (!before) {
     if (load.copiedRows) throw concurrentlyChanged(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
-    const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    const { table: plan, feed } = planPublication(load, {
+      currentShape: undefined,
+      staging,
+      last: undefined,
+      merging: false,
+    })
     published.changes = plan.changes
     return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
   }
@@ -62,22 +69,22 @@ export async function planSwap(
   const current = await readShape(client, schema, table)
   if (!current?.owned) throw tableNotOwned(load.problemContext)
 
-  if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), wait))
+  if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), lockTimeoutMs))
   const last = await findLastEntry(client, current.partition)
   const merging = mode === 'MERGE' && current.partition !== undefined
-  const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
+  const { table: plan, feed } = planPublication(load, { currentShape: current, staging, last, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
   if (merging) {
-    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements, last)
     if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
   }
   for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
     ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
-    : evolution.forTable
+    : evolution.tableStatements
   const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
     published.changes.push(...describeRecreated(views))
@@ -102,8 +109,8 @@ const mostNamedViews = 10
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
   if (names.length === 0) return []
-  const more = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
-  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${more}` }]
+  const moreText = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
+  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${moreText}` }]
 }
 
 /**
@@ -113,9 +120,11 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
 export function statementsOf(
   swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
-  const all = swaps.flatMap(({ views }) => views)
+  const allViews = swaps.flatMap(({ views }) => views)
   // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
-  const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
+  const views = allViews.filter(
+    ({ name }, position) => !allViews.slice(position + 1).some((later) => later.name === name),
+  )
   return [
     ...views.toReversed().map(({ drop }) => drop),
     ...swaps.flatMap(({ statements }) => statements),
@@ -129,7 +138,7 @@ async function planMergeInPlace(
   swap: Omit<TableSwap, 'statements'>,
   current: PostgresShape,
   staging: PostgresShape,
-  forTable: string[],
+  tableStatements: string[],
   last: LastEntry | undefined,
 ): Promise<TableSwap> {
   const { load } = swap
@@ -138,14 +147,14 @@ async function planMergeInPlace(
   if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
-  // A merge in place adds and widens no column, so `forTable` only contains changes of labels.
-  return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
+  // A merge in place adds and widens no column, so `tableStatements` only contains changes of labels.
+  return { ...swap, statements: tableStatements, partition, tableRows: last.tableRows + added }
 }
 
 /** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */
 export async function findBlockingViews(
   client: ClientBase,
-  scene: ProblemContext,
+  problemContext: ProblemContext,
   current: PostgresShape,
   { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
   rebuild: boolean,
@@ -154,7 +163,7 @@ export async function findBlockingViews(
   if (columns.length === 0) return []
   const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
   const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
-  if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
+  if (foreign.length > 0) throw viewsDepend(problemContext, foreign.join(', '))
   return views
 }
 
@@ -164,9 +173,9 @@ export async function findBlockingViews(
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 
-/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `wait` milliseconds as lock time-out. */
-export function blockAutovacuum(table: string, wait: number): string {
-  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
+/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `lockTimeoutMs` milliseconds as lock time-out. */
+export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
+  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
 }
 
 /**

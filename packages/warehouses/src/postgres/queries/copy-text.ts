@@ -114,19 +114,19 @@ export class CopyText implements Submittable {
   readonly #read = (given: Buffer): void => {
     const bytes = this.#cutHeader ? Buffer.concat([this.#cutHeader, given]) : given
     this.#cutHeader = undefined
-    let at = 0
-    while (at < bytes.length) {
-      if (this.#rowLeft > 0) at = this.#copyRow(bytes, at)
-      else if (this.#driverLeft > 0) at = this.#passToDriver(bytes, at)
-      else if (bytes.length - at < messageHeaderBytes) {
-        this.#cutHeader = Buffer.from(bytes.subarray(at))
+    let position = 0
+    while (position < bytes.length) {
+      if (this.#rowLeft > 0) position = this.#copyRow(bytes, position)
+      else if (this.#driverLeft > 0) position = this.#passToDriver(bytes, position)
+      else if (bytes.length - position < messageHeaderBytes) {
+        this.#cutHeader = Buffer.from(bytes.subarray(position))
         break
       } else {
-        const length = bytes.readUInt32BE(at + 1)
-        if (bytes[at] === copyData) {
+        const length = bytes.readUInt32BE(position + 1)
+        if (bytes[position] === copyData) {
           this.#rowLeft = length - 4
           this.rows += 1
-          at += messageHeaderBytes
+          position += messageHeaderBytes
         } else this.#driverLeft = length + 1
       }
     }
@@ -156,11 +156,11 @@ export class CopyText implements Submittable {
   }
 
   #append(bytes: Buffer, from: number, to: number): void {
-    for (let at = from; at < to; ) {
-      const length = Math.min(to - at, this.#chunk.length - this.#length)
-      bytes.copy(this.#chunk, this.#length, at, at + length)
+    for (let position = from; position < to; ) {
+      const length = Math.min(to - position, this.#chunk.length - this.#length)
+      bytes.copy(this.#chunk, this.#length, position, position + length)
       this.#length += length
-      at += length
+      position += length
       if (this.#length === this.#chunk.length) this.#closeChunk()
     }
   }

@@ -25,7 +25,7 @@ export async function withQueryPlanner<T>(
   access: WarehouseAccess,
   query: UserQuery,
   { seconds, signal }: { seconds: number; signal: AbortSignal },
-  work: (client: Client, plan: QueryPlanner) => Promise<T>,
+  callback: (client: Client, plan: QueryPlanner) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
   const client = readClient(access)
@@ -40,7 +40,7 @@ export async function withQueryPlanner<T>(
     await client.connect()
     const begin = beginReading({ searchPath: 'pg_catalog', idle: 30 })
     await client.query(`${begin}; set local statement_timeout = '${seconds}s'; select; savepoint planned`)
-    return await work(client, plan)
+    return await callback(client, plan)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblem(error, { query, prefix: explainPrefix.length, seconds })
@@ -106,12 +106,12 @@ export function ambiguousTable(
   signal: AbortSignal,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = query.schemas ?? []
-  const [first, others] = [schemas.slice(0, preferred), schemas.slice(preferred)]
-  if (others.length < 2) return Promise.resolve(undefined)
+  const [first, otherSchemas] = [schemas.slice(0, preferred), schemas.slice(preferred)]
+  if (otherSchemas.length < 2) return Promise.resolve(undefined)
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     const planned = (order: readonly string[]) =>
       plan(order).then(
-        () => namesakesOf(client, others),
+        () => namesakesOf(client, otherSchemas),
         (error: unknown) => {
           // Planning may fail in one order only, because the namesakes have different columns.
           if (isSyntaxOrNameError(error)) return undefined
@@ -120,22 +120,22 @@ export function ambiguousTable(
       )
     const read = await planned(schemas)
     if (read?.length === 0) return undefined
-    const turned = await planned([...first, ...others.toReversed()])
-    const either = read ?? turned
+    const reversed = await planned([...first, ...otherSchemas.toReversed()])
+    const either = read ?? reversed
     if (!either) return undefined
-    const found =
-      read && turned
-        ? (findMissing(read, turned) ?? findMissing(turned, read))
+    const ambiguous =
+      read && reversed
+        ? (findMissing(read, reversed) ?? findMissing(reversed, read))
         : (either.find(({ name }) => hasBareName(query.text, name)) ?? either[0])
-    return found && { name: found.name, schemas: found.schemas }
+    return ambiguous && { name: ambiguous.name, schemas: ambiguous.schemas }
   })
 }
 
-/** Returns the first relation of `some` that `others` lacks. */
+/** Returns the first relation of `some` that `otherRelations` lacks. */
 const findMissing = (
   some: readonly AmbiguousRelation[],
-  others: readonly AmbiguousRelation[],
-): AmbiguousRelation | undefined => some.find(({ oid }) => others.every((other) => other.oid !== oid))
+  otherRelations: readonly AmbiguousRelation[],
+): AmbiguousRelation | undefined => some.find(({ oid }) => otherRelations.every((other) => other.oid !== oid))
 
 const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
   (await client.query<AmbiguousRelation>(ambiguousRelationsQuery, [schemas])).rows

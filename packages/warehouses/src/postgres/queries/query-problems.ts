@@ -43,11 +43,11 @@ const queryFaultClasses = new Set([
  * of the service.
  */
 export function queryProblem(error: unknown, context: QueryContext): unknown {
-  if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
+  if (!(error instanceof DatabaseError)) return warehouseProblem(error, { qualifiedName: 'the warehouse' })
   const code = error.code ?? ''
-  const words = redactedMessage(error, context.query)
+  const message = redactedMessage(error, context.query)
   const problem = (name: string, sentence: string, retryable = false) =>
-    new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${words}`), retryable })
+    new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${message}`), retryable })
 
   if (code === '57014' || code === '25P04') return tooSlow(context.seconds)
   if (['55P03', '40P01', '40001'].includes(code))
@@ -62,16 +62,16 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (forbiddenStates.has(code))
     return problem(
       'SQL_NOT_ALLOWED',
-      `The query contains an operation that is not allowed${describePosition(positionOf(error, context), context.query)}: ${words}`,
+      `The query contains an operation that is not allowed${describePosition(positionOf(error, context), context.query)}: ${message}`,
     )
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (queryFaultClasses.has(code.slice(0, 2)))
     return problem(
       'QUERY_FAILED',
-      `The query failed${describePosition(positionOf(error, context), context.query)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
+      `The query failed${describePosition(positionOf(error, context), context.query)}: ${message}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
     )
-  return warehouseProblem(error, { place: 'the warehouse' })
+  return warehouseProblem(error, { qualifiedName: 'the warehouse' })
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {
@@ -105,11 +105,11 @@ function positionOf({ position }: DatabaseError, { query, prefix }: QueryContext
  * read, and that text can be the value of a secured variable.
  */
 function redactedMessage({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
-  let words = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
+  let sentences = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
     if (!value) continue
-    words = words.replaceAll(`"${value}"`, 'the value of a variable')
-    if (value.length > 3) words = words.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
+    sentences = sentences.replaceAll(`"${value}"`, 'the value of a variable')
+    if (value.length > 3) sentences = sentences.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
   }
-  return words
+  return sentences
 }

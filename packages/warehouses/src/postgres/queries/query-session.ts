@@ -30,21 +30,21 @@ export function openQuerySession(
 ) {
   const searchPath = (userQuery.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
-  let began = false
+  let hasBegun = false
   /** The reason why this process cut the connection; the server may still run the query. */
   let why: unknown
 
   async function begin(): Promise<void> {
     assertNoNulCharacter(userQuery.text)
     await client.connect()
-    began = true
+    hasBegun = true
     await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
   }
   const allowed = `set local statement_timeout = '${seconds}s'`
 
   return {
-    /** Runs `work` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
-    async run<T>(work: (client: QueryClient, allowed: string) => Promise<T>): Promise<T> {
+    /** Runs `callback` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
+    async run<T>(callback: (client: QueryClient, allowed: string) => Promise<T>): Promise<T> {
       signal?.throwIfAborted()
       const stop = (reason: unknown) => {
         why ??= reason
@@ -56,9 +56,9 @@ export function openQuerySession(
       const deadline = setTimeout(() => stop(tooSlow(seconds)), (seconds + serverGraceSeconds) * 1_000)
       let watch: Disposable | undefined
       try {
-        if (!began) await begin()
+        if (!hasBegun) await begin()
         watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
-        return await work(client, allowed)
+        return await callback(client, allowed)
       } catch (error) {
         throw why ?? queryProblem(error, { query: userQuery, prefix: prefix.length, seconds })
       } finally {
@@ -69,7 +69,7 @@ export function openQuerySession(
     },
 
     async [Symbol.asyncDispose]() {
-      if (!began) return destroySocket(client)
+      if (!hasBegun) return destroySocket(client)
       if (why === undefined) await endReadSession(client)
       else await endSession(access, sessionOf(client))
     },

@@ -88,13 +88,13 @@ export async function fetchRows(
   }
   stream.on('data', countBytes)
   try {
-    for (let [batch, left] = [firstBatch, count]; left > 0; ) {
-      const wanted = Math.min(batch, left)
+    for (let [batch, rowsLeft] = [firstBatch, count]; rowsLeft > 0; ) {
+      const rowsToFetch = Math.min(batch, rowsLeft)
       const rowsBefore = fetched.rows.length
       if (before) await client.query(before)
-      await fetchBatch(client, wanted, fetched)
-      if (fetched.truncated || fetched.rows.length < rowsBefore + wanted) break
-      left -= wanted
+      await fetchBatch(client, rowsToFetch, fetched)
+      if (fetched.truncated || fetched.rows.length < rowsBefore + rowsToFetch) break
+      rowsLeft -= rowsToFetch
       const remainingRows = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
       batch = Math.max(1, remainingRows)
     }
@@ -104,9 +104,9 @@ export async function fetchRows(
   return fetched
 }
 
-function fetchBatch(client: Client, wanted: number, into: FetchedRows): Promise<void> {
+function fetchBatch(client: Client, rowsToFetch: number, into: FetchedRows): Promise<void> {
   return new Promise<void>((resolve, reject) => {
-    const text = `fetch forward ${wanted} from page`
+    const text = `fetch forward ${rowsToFetch} from page`
     const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))
     query.on('row', (row, result) => {
       into.fields = result!.fields

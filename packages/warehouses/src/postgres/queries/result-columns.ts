@@ -19,11 +19,11 @@ const dataTypeByOid: Record<number, SqlType> = {
 
 /** Returns the columns of a result, in its order. A repeated name gets a number as suffix; the label keeps the original name. */
 export function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
-  const taken = new Set(fields.map(({ name }) => name))
+  const usedNames = new Set(fields.map(({ name }) => name))
   const seen = new Set<string>()
   return fields.map((field) => {
     let name = field.name
-    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1)
+    for (let number = 2; seen.has(name) || (number > 2 && usedNames.has(name)); number += 1)
       name = `${field.name}_${number}`
     seen.add(name)
     return { name, label: field.name, ...describeType(resultTypeOf(field)), primaryKey: false }

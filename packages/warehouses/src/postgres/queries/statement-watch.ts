@@ -132,8 +132,8 @@ export async function endReadWatch(access: WarehouseAccess): Promise<void> {
 }
 
 function watchOf(key: object, poolOf: () => Pool): StatementWatch {
-  const known = watchesByPool.get(key)
-  if (known) return known
+  const existingWatch = watchesByPool.get(key)
+  if (existingWatch) return existingWatch
   const watch = new StatementWatch(poolOf())
   watchesByPool.set(key, watch)
   return watch
@@ -177,7 +177,7 @@ interface StatementLimits {
   seconds: number
   signal: AbortSignal
   /** The name of the statement as part of a sentence. */
-  what: string
+  subject: string
   /** Bytes of the tables that the load of the statement replaces. */
   replaced?: number
 }
@@ -189,24 +189,24 @@ interface StatementLimits {
  * warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
  */
 export async function runStoppable<T>(
-  others: Pool,
+  otherConnections: Pool,
   client: PoolClient,
-  { seconds, signal, what, replaced = 0 }: StatementLimits,
+  { seconds, signal, subject, replaced = 0 }: StatementLimits,
   statement: () => Promise<T>,
 ): Promise<T> {
   const session = (client as unknown as { processID: number }).processID
-  let late = false
+  let timedOut = false
   let beyond: WarehouseProblem | undefined
-  const stop = () => void terminateSession(others, session)
+  const stop = () => void terminateSession(otherConnections, session)
   const timer = setTimeout(
     () => {
-      late = true
+      timedOut = true
       stop()
     },
     (seconds + graceSeconds) * 1_000,
   )
   signal.addEventListener('abort', stop, { once: true })
-  using _watch = loadWatch(others).watch(session, {
+  using _watch = loadWatch(otherConnections).watch(session, {
     writes: true,
     replaced,
     stop(reason) {
@@ -218,8 +218,8 @@ export async function runStoppable<T>(
     return await statement()
   } catch (error) {
     if (beyond) throw beyond
-    if (!late || signal.aborted) throw error
-    const sentence = `${what} took longer than ${seconds} seconds and was stopped. Process fewer rows or simplify it.`
+    if (!timedOut || signal.aborted) throw error
+    const sentence = `${subject} took longer than ${seconds} seconds and was stopped. Process fewer rows or simplify it.`
     throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
   } finally {
     clearTimeout(timer)

@@ -35,11 +35,11 @@ export async function assertRoom(
   { bytes, replaced, needed, makeRoom }: DatabaseLimit,
   signal: AbortSignal,
 ): Promise<number> {
-  const most = bytes + replaced - needed
-  const readFree = () => withClient(pool, signal, (client) => freeBytes(client, most))
+  const availableBytes = bytes + replaced - needed
+  const readFree = () => withClient(pool, signal, (client) => freeBytes(client, availableBytes))
   const free = await readFree()
   if (free >= 0) return free
-  await makeRoom(most)
+  await makeRoom(availableBytes)
   const freed = await readFree()
   if (freed < 0) throw warehouseFull(bytes)
   return freed

@@ -155,11 +155,11 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Wa
       `create database ${database} owner ${owner} template ${template} encoding 'UTF8' allow_connections false`,
     )
   }
-  const { rows: who } = await admin.query('select current_user as name')
+  const { rows: currentUser } = await admin.query('select current_user as name')
   await admin.query(`set role ${owner}`)
   await admin.query(`revoke all on database ${database} from public`)
   await admin.query(`grant connect, create, temporary on database ${database} to ${load}`)
-  await admin.query(`grant connect on database ${database} to ${read}, ${escapeIdentifier(who[0].name)}`)
+  await admin.query(`grant connect on database ${database} to ${read}, ${escapeIdentifier(currentUser[0].name)}`)
   await admin.query(`alter database ${database} with allow_connections true`)
   await admin.query('reset role')
 }
@@ -184,7 +184,7 @@ function provisioningProblem(error: unknown, database: string): unknown {
   const { code } = error as { code?: string }
   if (code === '55P03')
     return busyProblem('Another process is creating the warehouse. Try again in a moment.', { cause: error })
-  if (code !== '42501') return warehouseProblem(error, { place: database })
+  if (code !== '42501') return warehouseProblem(error, { qualifiedName: database })
   return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
 }
 

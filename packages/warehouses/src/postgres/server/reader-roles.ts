@@ -303,7 +303,7 @@ async function withAdmin<T>(url: string, work: (admin: Client) => Promise<T>): P
   } catch (error) {
     if ((error as { code?: string }).code === lockNotAvailable)
       throw busyProblem('Another process is changing the warehouse. Try again in a moment.', { cause: error })
-    throw warehouseProblem(error, { place: 'the warehouse' })
+    throw warehouseProblem(error, { qualifiedName: 'the warehouse' })
   } finally {
     await endAdmin(admin)
   }

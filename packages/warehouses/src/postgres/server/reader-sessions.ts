@@ -22,7 +22,7 @@ export function readerSessions(adminUrl: string, limits: typeof readerLimits): R
   pool.on('error', () => {})
   const translated = async <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => {
-      throw warehouseProblem(error, { place: 'the warehouse' })
+      throw warehouseProblem(error, { qualifiedName: 'the warehouse' })
     })
   return {
     observe: () => translated(listReaders(pool)),

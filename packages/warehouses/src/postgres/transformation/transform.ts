@@ -40,15 +40,15 @@ export async function runTransformation(
     if (dry) await client.query('begin')
     for (const [index, statement] of statements.entries()) {
       const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
-      await runStatement(client, scope, statement, { number: index + 1, seconds, dry }, (limits, work) =>
-        runStoppable(moments, client, { ...limits, replaced, signal }, work),
+      await runStatement(client, scope, statement, { number: index + 1, seconds, dry }, (limits, callback) =>
+        runStoppable(moments, client, { ...limits, replaced, signal }, callback),
       )
     }
-    const counted = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
-    const older = await listOlderSnapshots(client)
+    const rowCounts = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
+    const olderSnapshots = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
-      load.written = { ...load.written!, rows: counted[index]!, frozen: false }
-      Object.assign(load, { transformed: true, older: [older] })
+      load.written = { ...load.written!, rows: rowCounts[index]!, frozen: false }
+      Object.assign(load, { transformed: true, older: [olderSnapshots] })
     }
   } catch (error) {
     borrowed[Symbol.dispose]()
@@ -73,12 +73,12 @@ async function endDryRun(
 ): Promise<number[]> {
   await client.query(beforeCopy)
   await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: scope.schema })
-  const counted = await scope.moveTables(client)
+  const rowCounts = await scope.moveTables(client)
   await copies.make(client, signal)
   await client.query('rollback')
   await dropRunSchema(moments, scope.schema)
   await copies.replaceStaging()
-  return counted
+  return rowCounts
 }
 
 async function runStatement(
@@ -86,21 +86,23 @@ async function runStatement(
   { path }: TransformationSchema,
   { statement, description }: TransformationStatement,
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
-  stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
+  stopping: (limits: { seconds: number; subject: string }, callback: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   // Such a statement would commit the dry run, so it is skipped. In a load, each statement has its own transaction anyway.
   if (dry && endsTransaction(statement)) return
-  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Sets the limits again for each statement, because an earlier one may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
-  await stopping({ seconds, what: named }, () => executeStatement(client, statement)).catch((error: unknown) => {
-    throw statementProblem(error, named, statement)
-  })
+  await stopping({ seconds, subject: statementName }, () => executeStatement(client, statement)).catch(
+    (error: unknown) => {
+      throw statementProblem(error, statementName, statement)
+    },
+  )
   if (dry && client.getTransactionStatus() !== 'T')
-    throw transformationFailed(`${named} ends the transaction of the dry run. Remove COMMIT and ROLLBACK.`)
+    throw transformationFailed(`${statementName} ends the transaction of the dry run. Remove COMMIT and ROLLBACK.`)
   if (!dry && client.getTransactionStatus() !== 'I')
     throw transformationFailed(
-      `${named} begins a transaction and does not end it. Remove BEGIN, because each statement runs in its own transaction.`,
+      `${statementName} begins a transaction and does not end it. Remove BEGIN, because each statement runs in its own transaction.`,
     )
 }
 
@@ -122,12 +124,12 @@ function executeStatement(client: PoolClient, text: string): Promise<void> {
 /** The codes of errors that stop a statement at a resource limit. */
 const limitCodes = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 
-/** Returns the problem of a statement that failed. `named` is the statement as a message names it. */
-function statementProblem(error: unknown, named: string, statement: string): unknown {
+/** Returns the problem of a statement that failed. `statementName` is the statement as a message names it. */
+function statementProblem(error: unknown, statementName: string, statement: string): unknown {
   if (error instanceof WarehouseProblem && limitCodes.has(error.code))
-    return transformationFailed(`${named} was stopped. ${error.message}`, error)
-  const known = warehouseProblem(error, { place: named })
-  if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known
+    return transformationFailed(`${statementName} was stopped. ${error.message}`, error)
+  const problem = warehouseProblem(error, { qualifiedName: statementName })
+  if (!(problem instanceof WarehouseProblem) || problem.retryable || problem.code === 'DISK_FULL') return problem
   const { code, message, position, hint } = error as {
     code?: string
     message: string
@@ -136,19 +138,22 @@ function statementProblem(error: unknown, named: string, statement: string): unk
   }
   if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
     return transformationFailed(
-      `${named} is COPY FROM STDIN, which is not available in a transformation. Use INSERT instead.`,
+      `${statementName} is COPY FROM STDIN, which is not available in a transformation. Use INSERT instead.`,
       error,
     )
-  if (code === '57014' || known.code === 'QUERY_TIMEOUT')
+  if (code === '57014' || problem.code === 'QUERY_TIMEOUT')
     return transformationFailed(
-      `${named} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
+      `${statementName} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
     )
   if (code === '42601' && message.includes('multiple commands'))
-    return transformationFailed(`${named} consists of several statements. Enter each as a separate statement.`, error)
+    return transformationFailed(
+      `${statementName} consists of several statements. Enter each as a separate statement.`,
+      error,
+    )
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
   return transformationFailed(
-    `${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
+    `${statementName} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
     error,
   )
 }
@@ -192,19 +197,19 @@ const changedRelationsQuery = `
  */
 async function assertNothingWrittenElsewhere(
   client: ClientBase,
-  others: Pool,
+  otherConnections: Pool,
   { process, schema }: { process: number; schema: string },
 ): Promise<void> {
   const seen = (await client.query<{ oid: string; name: string }>(clientObjectsQuery)).rows
-  const names = await withClient(others, undefined, async (other) => {
+  const names = await withClient(otherConnections, undefined, async (other) => {
     const committed = new Set((await other.query<{ oid: string }>(clientObjectsQuery)).rows.map(({ oid }) => oid))
     const { rows } = await other.query<{ name: string }>(changedRelationsQuery, [process, schema])
     return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
   })
   if (names.length === 0) return
   const changedNames = [...new Set(names)].toSorted()
-  const more = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
+  const moreText = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
   throw transformationFailed(
-    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
+    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${moreText}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
   )
 }

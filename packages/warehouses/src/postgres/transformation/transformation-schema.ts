@@ -35,12 +35,12 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
     path: `${name}, ${escapeIdentifier(first.target.schema)}`,
 
     async open(client) {
-      const moves = loads.flatMap(({ stagingTable, target }) => [
+      const moveStatements = loads.flatMap(({ stagingTable, target }) => [
         `alter table ${qualifyName('sluice', stagingTable)} set schema ${name}`,
         `alter table ${qualifyName(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
       ])
-      const make = [`create schema ${name}`, `comment on schema ${name} is ${comment}`]
-      await client.query(['begin', ...make, ...moves, 'commit'].join(';'))
+      const statements = [`create schema ${name}`, `comment on schema ${name} is ${comment}`]
+      await client.query(['begin', ...statements, ...moveStatements, 'commit'].join(';'))
     },
 
     async close(client) {
@@ -58,7 +58,7 @@ async function moveBack(
   schema: string,
   { target, stagingTable }: PostgresStagedTable,
 ): Promise<number> {
-  const place = qualifyName(schema, target.table)
+  const qualifiedName = qualifyName(schema, target.table)
   const shape = await readShape(client, schema, target.table)
   const { rowCount: plain } = await client.query(
     `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
@@ -74,12 +74,12 @@ async function moveBack(
   const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
   const staging = qualifyName('sluice', stagingTable)
   const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
-  const { rows } = await client.query(`select count(*)::float8 as count from ${place}`)
+  const { rows } = await client.query(`select count(*)::float8 as count from ${qualifiedName}`)
   await client.query(
     [
-      ...(await plainColumns(client, shape.oid, place)),
+      ...(await plainColumns(client, shape.oid, qualifiedName)),
       ...(await renameIndexes(client, shape.oid, schema, stagingTable)),
-      `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table ${qualifiedName} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualifyName(schema, stagingTable)} set schema sluice`,
       commentOnStaging(stagingTable, target),
       ...columnComments(staging, relabelled),
@@ -91,7 +91,7 @@ async function moveBack(
 /**
  * Returns statements that turn generated columns into plain ones with their current values: a published table accepts no other columns.
  */
-async function plainColumns(client: ClientBase, table: unknown, place: string): Promise<string[]> {
+async function plainColumns(client: ClientBase, table: unknown, qualifiedName: string): Promise<string[]> {
   const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
     `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as filling
      from pg_attribute where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
@@ -103,7 +103,9 @@ async function plainColumns(client: ClientBase, table: unknown, place: string): 
     [table],
   )
   return [
-    ...rows.map(({ name, filling }) => `alter table ${place} alter column ${escapeIdentifier(name)} drop ${filling}`),
+    ...rows.map(
+      ({ name, filling }) => `alter table ${qualifiedName} alter column ${escapeIdentifier(name)} drop ${filling}`,
+    ),
     ...sequences.map(({ name }) => `drop sequence ${name}`),
   ]
 }
@@ -124,8 +126,8 @@ async function renameIndexes(
   )
   return rows.map(({ name }, index) => {
     const suffix = `_i${index + 1}`
-    const own = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
-    return `alter index ${qualifyName(schema, name)} rename to ${own}`
+    const ownName = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
+    return `alter index ${qualifyName(schema, name)} rename to ${ownName}`
   })
 }
 
@@ -143,8 +145,8 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
   if (rows.length === 0) return
   // Identities have the schema, which is of this run.
   const prefix = `${schema}.`
-  const all = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
-  throw transformationFailed(describeLeftovers(all))
+  const leftovers = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
+  throw transformationFailed(describeLeftovers(leftovers))
 }
 
 /**
@@ -165,12 +167,12 @@ export async function dropRunSchema(
     const name = escapeIdentifier(schema)
     const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
     if (!rows[0].exists) return false
-    const moves = rescue.flatMap(({ target, stagingTable }) => [
+    const moveStatements = rescue.flatMap(({ target, stagingTable }) => [
       `alter table if exists ${qualifyName(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table if exists ${qualifyName(schema, stagingTable)} set schema sluice`,
     ])
     const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
-    await client.query(['begin', within, ...moves, 'commit'].join(';'))
+    await client.query(['begin', within, ...moveStatements, 'commit'].join(';'))
     await dropTables(client, schema, within)
     await client.query(['begin', within, `drop schema ${name} cascade`, 'commit'].join(';'))
     return true
@@ -204,7 +206,7 @@ const mostNamed = 5
 
 /** Describes the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
-  const named = objects.slice(0, mostNamed).join(', ')
-  const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
-  return `The transformation created objects that cannot be published: ${named}${more}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
+  const objectNames = objects.slice(0, mostNamed).join(', ')
+  const moreText = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
+  return `The transformation created objects that cannot be published: ${objectNames}${moreText}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
 }

@@ -34,28 +34,31 @@ export async function defineView(
 ): Promise<DefinedView> {
   checkSchemaName(view.schema)
   checkTableName(view.name)
-  const place = qualifyName(view.schema, view.name)
+  const qualifiedName = qualifyName(view.schema, view.name)
   try {
     using borrowed = await borrowConnection(pools.transactions, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await findCurrentView(client, view)
-    const limits = { seconds, signal, what: `The query of ${place}` }
-    const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
+    const limits = { seconds, signal, subject: `The query of ${qualifiedName}` }
+    const runStatement = (statement: () => Promise<unknown>) =>
+      runStoppable(pools.statements, client, limits, statement)
     if (!current || view.recreate || !isSame(current, view))
-      await replaceCurrentView(client, view, { current, empty, mostBytes, make })
+      await replaceCurrentView(client, view, { current, empty, mostBytes, runStatement })
     else await moveView(client, current, view)
     await client.query(
-      `comment on ${viewKeyword(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`,
+      `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(commentOf(markOf(view)))}`,
     )
     const read = await listReads(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
     // The planner's row count is displayed for the view.
-    if (view.materialized) await client.query(`analyze ${place}`).catch(() => {})
+    if (view.materialized) await client.query(`analyze ${qualifiedName}`).catch(() => {})
     return { reads: read }
   } catch (error) {
-    if (signal.aborted) throw viewProblems.tooLong(place, seconds)
-    throw (error as { code?: string }).code === '42P07' ? viewProblems.taken(place) : warehouseProblem(error, { place })
+    if (signal.aborted) throw viewProblems.tooLong(qualifiedName, seconds)
+    throw (error as { code?: string }).code === '42P07'
+      ? viewProblems.taken(qualifiedName)
+      : warehouseProblem(error, { qualifiedName })
   }
 }
 
@@ -67,12 +70,12 @@ async function findCurrentView(
   client: ClientBase,
   view: ViewDefinition,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
-  const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
-  if (there && there.oid !== own?.oid) {
-    if (!own && view.takesOver && isView(there) && there.owned) return there
+  const [ownView, existing] = [await findManagedView(client, view.id), await findRelation(client, view)]
+  if (existing && existing.oid !== ownView?.oid) {
+    if (!ownView && view.takesOver && isView(existing) && existing.owned) return existing
     throw viewProblems.taken(qualifyName(view.schema, view.name))
   }
-  return own
+  return ownView
 }
 
 /** Renames a view to its new place via a temporary name, because the rename and the change of schema are two statements. */
@@ -114,60 +117,65 @@ interface ViewReplacement {
   empty: boolean
   mostBytes: number
   /** Runs the statement that contains the user's query. */
-  make(statement: () => Promise<unknown>): Promise<unknown>
+  runStatement(statement: () => Promise<unknown>): Promise<unknown>
 }
 
 /** Creates the new view under a temporary name, so that the old one stays usable until the new one works. */
 async function replaceCurrentView(
   client: PoolClient,
   view: ViewDefinition,
-  { current, empty, mostBytes, make }: ViewReplacement,
+  { current, empty, mostBytes, runStatement }: ViewReplacement,
 ): Promise<unknown> {
-  const made = { schema: view.schema, name: temporaryName() }
+  const temporaryView = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
-  const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(made.schema, made.name)} as (\n`
+  const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
   const query = trimStatementEnd(view.query)
-  await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
-    throw queryFailed(error, { query: view.query, before: opening.length, place: qualifyName(view.schema, view.name) })
+  await runStatement(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
+    throw queryFailed(error, {
+      query: view.query,
+      before: opening.length,
+      qualifiedName: qualifyName(view.schema, view.name),
+    })
   })
-  // With this search path, PostgreSQL prints names with their schemas.
+  // This search path makes PostgreSQL print names with their schemas.
   await client.query('set local search_path = pg_catalog')
-  const { oid } = (await findRelation(client, made))!
+  const { oid } = (await findRelation(client, temporaryView))!
   await assertReadsNothingHidden(client, oid)
   if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
 
-  if (!current) return renameView(client, view, made)
+  if (!current) return renameView(client, view, temporaryView)
   // The server cannot read a cyclic view, and a load could not recreate the views that depend on it.
   if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualifyName(view.schema, view.name))
   await moveView(client, current, view)
-  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
-  const over = await dependentViews(client, current.oid)
-  const foreign = over.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, temporaryView, oid)))
+    return undefined
+  const viewsAbove = await dependentViews(client, current.oid)
+  const foreign = viewsAbove.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreign.length > 0) throw viewProblems.readByOthers(qualifyName(view.schema, view.name), foreign)
   const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
-  for (const { drop } of over.toReversed()) await client.query(drop)
+  for (const { drop } of viewsAbove.toReversed()) await client.query(drop)
   await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualifyName(view.schema, view.name)}`)
-  await renameView(client, view, made)
+  await renameView(client, view, temporaryView)
   for (const index of indexes) await recreateIndex(client, index)
-  const names = over.map(({ name }) => name)
-  for (const statement of over.flatMap(({ create }) => create))
+  const names = viewsAbove.map(({ name }) => name)
+  for (const statement of viewsAbove.flatMap(({ create }) => create))
     await client.query(statement).catch((error: unknown) => {
       throw viewProblems.rebuildFailed(error, qualifyName(view.schema, view.name), names)
     })
   return undefined
 }
 
-const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, made: TablePlace) =>
+const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, temporaryView: TablePlace) =>
   client.query(
-    `alter ${viewKeyword(materialized)} ${qualifyName(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
+    `alter ${viewKeyword(materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} rename to ${escapeIdentifier(name)}`,
   )
 
 /** Changes the query of the view in place, if its columns stay or new ones are only appended: dependent views are not affected. */
 async function tryReplaceInPlace(
   client: ClientBase,
   view: TablePlace,
-  made: TablePlace,
+  temporaryView: TablePlace,
   oid: number,
 ): Promise<boolean> {
   const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [oid])
@@ -181,7 +189,7 @@ async function tryReplaceInPlace(
     await client.query('rollback to savepoint in_place')
     return false
   }
-  await client.query(`drop view ${qualifyName(made.schema, made.name)}`)
+  await client.query(`drop view ${qualifyName(temporaryView.schema, temporaryView.name)}`)
   return true
 }
 

@@ -116,15 +116,15 @@ export async function readsRelation(client: ClientBase, view: number, relation: 
 
 /** Lists the unmanaged views that read a relation directly. */
 export async function listUnmanagedViews(client: ClientBase, { schema, name }: TablePlace): Promise<string[]> {
-  const { rows } = await client.query<{ place: string }>(
-    `select distinct vn.nspname || '.' || v.relname as place ${readBy}
+  const { rows } = await client.query<{ qualifiedName: string }>(
+    `select distinct vn.nspname || '.' || v.relname as "qualifiedName" ${readBy}
      join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace
      join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = $1 and c.relname = $2
        and coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%' order by 1 limit 100`,
     [schema, name],
   )
-  return rows.map(({ place }) => place)
+  return rows.map(({ qualifiedName }) => qualifiedName)
 }
 
 /** Runs after the view is built and before the commit: a view that is too large is rolled back. */

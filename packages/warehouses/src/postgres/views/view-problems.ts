@@ -6,54 +6,58 @@ const viewProblem = (code: string, sentence: string, cause?: unknown) => new War
 
 const formatMegabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
 
-/** The reasons to reject a view. `place` is `"schema"."name"`. */
+/** The reasons to reject a view. `qualifiedName` is `"schema"."name"`. */
 export const viewProblems = {
-  taken: (place: string) =>
+  taken: (qualifiedName: string) =>
     viewProblem(
       'VIEW_NAME_TAKEN',
-      `${place} already exists in the warehouse and is another view or table. Choose another name for the view.`,
+      `${qualifiedName} already exists in the warehouse and is another view or table. Choose another name for the view.`,
     ),
-  readsItself: (place: string) =>
+  readsItself: (qualifiedName: string) =>
     viewProblem(
       'VIEW_READS_ITSELF',
-      `${place} would read itself, directly or through other views. Remove the reference to it.`,
+      `${qualifiedName} would read itself, directly or through other views. Remove the reference to it.`,
     ),
   readsHidden: (hidden: string) =>
     viewProblem(
       'SQL_NOT_ALLOWED',
       `The query reads ${hidden}, which is an internal table that loads create and drop. Read the published table instead.`,
     ),
-  readByOthers: (place: string, names: readonly string[]) =>
+  readByOthers: (qualifiedName: string, names: readonly string[]) =>
     viewProblem(
       'VIEWS_DEPEND',
-      `${place} cannot change its columns, because views of another user read it (${names.join(', ')}). Drop those first. The old view stays.`,
+      `${qualifiedName} cannot change its columns, because views of another user read it (${names.join(', ')}). Drop those first. The old view stays.`,
     ),
-  rebuildFailed: (error: unknown, place: string, names: readonly string[]) => {
-    const known = warehouseProblem(error, { place })
-    if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
+  rebuildFailed: (error: unknown, qualifiedName: string, names: readonly string[]) => {
+    const problem = warehouseProblem(error, { qualifiedName })
+    if (problem instanceof WarehouseProblem && (problem.retryable || problem.code === 'QUERY_TIMEOUT')) return problem
     return viewProblem(
       'VIEWS_DEPEND',
-      `The views over ${place} (${names.join(', ')}) cannot be recreated over its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
+      `The views over ${qualifiedName} (${names.join(', ')}) cannot be recreated over its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
       error,
     )
   },
-  tooLong: (place: string, seconds: number) =>
+  tooLong: (qualifiedName: string, seconds: number) =>
     viewProblem(
       'QUERY_TIMEOUT',
-      `The query of ${place} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+      `The query of ${qualifiedName} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     ),
-  tooLarge: (place: string, bytes: number, most: number) =>
+  tooLarge: (qualifiedName: string, bytes: number, maxBytes: number) =>
     viewProblem(
       'RESULT_TOO_LARGE',
-      `${place} would take ${formatMegabytes(bytes)} MB, and a materialised view may take ${formatMegabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
+      `${qualifiedName} would take ${formatMegabytes(bytes)} MB, and a materialised view may take ${formatMegabytes(maxBytes)}. Select fewer rows or columns. Its old rows stay.`,
     ),
-  missing: (place: string) =>
+  missing: (qualifiedName: string) =>
     viewProblem(
       'VIEW_MISSING',
-      `${place} does not exist in the warehouse as a view. Save the view again to create it.`,
+      `${qualifiedName} does not exist in the warehouse as a view. Save the view again to create it.`,
     ),
-  refreshFailed: (place: string, message: string, cause: unknown) =>
-    viewProblem('QUERY_FAILED', `${place} could not be refreshed: ${asSentence(message)} Its old rows stay.`, cause),
+  refreshFailed: (qualifiedName: string, message: string, cause: unknown) =>
+    viewProblem(
+      'QUERY_FAILED',
+      `${qualifiedName} could not be refreshed: ${asSentence(message)} Its old rows stay.`,
+      cause,
+    ),
 }
 
 const undefinedTable = '42P01'
@@ -63,22 +67,25 @@ interface UserViewQuery {
   query: string
   /** The number of characters that the service adds before the user's text. */
   before: number
-  place: string
+  qualifiedName: string
 }
 
 /**
  * Returns the server's error message for a user's query, with the line in the user's text. It never shows the service's SQL around it.
  */
-export function queryFailed(error: unknown, { query, before, place }: UserViewQuery): unknown {
-  const known = warehouseProblem(error, { place })
-  if (!(known instanceof WarehouseProblem)) return known
+export function queryFailed(error: unknown, { query, before, qualifiedName }: UserViewQuery): unknown {
+  const problem = warehouseProblem(error, { qualifiedName })
+  if (!(problem instanceof WarehouseProblem)) return problem
   const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
-  if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(known.code)) return known
-  if (code === '42P07' || code === '3F000') return known
+  if (problem.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(problem.code)) return problem
+  if (code === '42P07' || code === '3F000') return problem
   if (code === '42601' && message.includes('multiple commands'))
     return viewProblem('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
-  const at = Number(position) - before
-  const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
+  const positionInQuery = Number(position) - before
+  const line =
+    position && positionInQuery > 0 && positionInQuery <= query.length
+      ? ` in line ${query.slice(0, positionInQuery - 1).split('\n').length}`
+      : ''
   const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: code === undefinedTable })
 }

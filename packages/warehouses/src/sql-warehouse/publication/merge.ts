@@ -18,7 +18,7 @@ export interface MergeInput {
   keys: readonly string[]
   /** The columns that the increment's rows replace; other columns keep the table's values. */
   replaced: readonly string[]
-  live: TableShape
+  currentShape: TableShape
   /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
 }
@@ -26,25 +26,27 @@ export interface MergeInput {
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
 export function buildMergeQuery(
   dialect: SqlDialect,
-  { staging, columns, keys, replaced, live, records }: MergeInput,
+  { staging, columns, keys, replaced, currentShape, records }: MergeInput,
 ): string {
   const { names } = dialect
   const { quoted } = names
-  const liveColumns = new Set(live.columns.map(({ name }) => name))
-  const table = names.place(live)
+  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const table = names.place(currentShape)
   const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
-  const kept = columns.map(({ name, type }) =>
+  const keptExpressions = columns.map(({ name, type }) =>
     liveColumns.has(name)
       ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
       : `cast(null as ${type}) as ${quoted(name)}`,
   )
   const notReplacedParts = records && liveColumns.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
   const incoming = columns.map(({ name }, index) =>
-    replaced.includes(name) || !liveColumns.has(name) ? `incoming.${quoted(name)} as ${quoted(name)}` : kept[index]!,
+    replaced.includes(name) || !liveColumns.has(name)
+      ? `incoming.${quoted(name)} as ${quoted(name)}`
+      : keptExpressions[index]!,
   )
   return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}
 union all
-select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
+select ${keptExpressions.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
 }
 
 /**
@@ -53,9 +55,9 @@ select ${kept.join(', ')} from ${table} as live where not exists (select 1 from 
  */
 function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
-  const parts = keys.map((key) => text(`record.${names.quoted(key)}`))
+  const keyTexts = keys.map((key) => text(`record.${names.quoted(key)}`))
   // Some servers concatenate at most two texts per call.
-  const id = parts.reduce((before, part) => `concat(${before}, concat('/', ${part}))`)
+  const id = keyTexts.reduce((before, part) => `concat(${before}, concat('/', ${part}))`)
   return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
 }
 
@@ -73,16 +75,16 @@ export async function writeMergedTable(
   dialect: SqlDialect,
   load: SqlStagedTable,
   records: SqlStagedTable | undefined,
-  live: TableShape,
+  currentShape: TableShape,
   signal: AbortSignal,
 ): Promise<MergedTable> {
-  const missingKeys = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.place} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
     )
-  const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, live.id) }
+  const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
   const keys = new Set(load.keys)
   const columns = load.columns.map(
     (column): StagingColumn => ({
@@ -106,8 +108,8 @@ export async function writeMergedTable(
     staging: load.stagingTable,
     columns,
     keys: load.keys,
-    replaced: replacedColumns({ brought: load.brought, fedBefore: fedColumns(feedOf(live)) })!,
-    live,
+    replaced: replacedColumns({ brought: load.brought, fedBefore: fedColumns(feedOf(currentShape)) })!,
+    currentShape,
     records: stagedRecords(records, load.target.partOf),
   }
   return await withSession(dialect, { role: 'load', signal }, async (session) => {

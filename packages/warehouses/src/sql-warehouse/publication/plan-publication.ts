@@ -15,7 +15,7 @@ import type { StagingColumn } from '../staging/staging-columns.ts'
 /** One load, planned against the published table. `merged` is the table with the increment, if the mode is MERGE. */
 export interface PlannedPublication {
   load: SqlStagedTable
-  live: TableShape | undefined
+  currentShape: TableShape | undefined
   merged: MergedTable | undefined
   rows: number
 }
@@ -29,20 +29,20 @@ export async function planPublication(
   before: PlannedPublication | undefined,
 ): Promise<PlannedPublication> {
   const { schema, table } = load.target
-  const live = await withSession(dialect, { role: 'service', signal }, async (session) => {
+  const currentShape = await withSession(dialect, { role: 'service', signal }, async (session) => {
     await recoverPending(dialect, session)
     return readShape(dialect, session, { schema, name: table })
   })
-  assertTableOwned(live, load.place)
-  if (before && before.live?.id === live?.id) return before
+  assertTableOwned(currentShape, load.qualifiedName)
+  if (before && before.currentShape?.id === currentShape?.id) return before
   const merged =
-    merging && live
-      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, records, live, signal))
+    merging && currentShape
+      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, records, currentShape, signal))
       : undefined
   const rows = load.transformed
     ? await withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
     : (load.written?.rows ?? 0)
-  return { load, live, merged, rows }
+  return { load, currentShape, merged, rows }
 }
 
 /** Returns the hidden table that the publication renames to the published name. */
@@ -54,7 +54,7 @@ export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
 
 /** The ledger data of a table from its publication on. */
 export interface PublishedState {
-  live: TableShape | undefined
+  currentShape: TableShape | undefined
   mark: RelationMark
   published: PublishedTable
 }
@@ -69,20 +69,20 @@ export async function planPublishedState(
   planned: PlannedPublication,
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
-  const { load, live: before, merged, rows } = planned
+  const { load, currentShape: before, merged, rows } = planned
   const { schema, table, run, attempt } = load.target
-  const live = await readShape(dialect, tables, { schema, name: table })
-  if (live?.id !== before?.id) throw concurrentlyChanged(load.place)
-  const there = tableToPublish(planned)
-  const mark = (await readMarks(dialect, ledger, there.id)).get(there.id)
-  if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
+  const currentShape = await readShape(dialect, tables, { schema, name: table })
+  if (currentShape?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
+  const liveTable = tableToPublish(planned)
+  const mark = (await readMarks(dialect, ledger, liveTable.id)).get(liveTable.id)
+  if (!mark || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
-  const { changes, feed } = planCurrentTable(dialect, live, load)
-  const falls = live && !merged ? fallOfRows(load.target, live.mark?.rows, rows) : []
+  const { changes, feed } = planCurrentTable(dialect, currentShape, load)
+  const falls = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
   return {
-    live,
+    currentShape,
     mark: {
       ...mark,
       kind: 'LOADED',
@@ -98,15 +98,24 @@ export async function planPublishedState(
 }
 
 /** Plans the load again over the current table. Throws WAREHOUSE_BUSY if the columns differ from those of the staging table. */
-export function planCurrentTable(dialect: SqlDialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
-  const { target, held, reading, written } = load
-  const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
+export function planCurrentTable(
+  dialect: SqlDialect,
+  currentShape: TableShape | undefined,
+  load: SqlStagedTable,
+): LoadPlan {
+  const { target, held: heldColumns, reading, written } = load
+  const now = planTableAfterLoad(dialect, currentShape, {
+    target,
+    held: heldColumns,
+    reading,
+    sourceRows: written?.rows,
+  })
   const types = (columns: readonly StagingColumn[]) =>
     columns
       .map(({ name, type }) => `${name}\0${type}`)
       .toSorted()
       .join('\0')
-  if (types(now.columns) !== types(load.columns)) throw concurrentlyChanged(load.place)
+  if (types(now.columns) !== types(load.columns)) throw concurrentlyChanged(load.qualifiedName)
   return now
 }
 
@@ -119,12 +128,12 @@ export const viewRebuildProblem = (
   dialect: SqlDialect,
   error: unknown,
   views: readonly ManagedView[],
-  place: string,
+  qualifiedName: string,
 ): unknown =>
   viewsDepend(
     dialect,
     error,
-    place,
+    qualifiedName,
     (reason) =>
-      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} The old data stays. Change or drop these views and run again.`,
+      `The views over ${qualifiedName} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} The old data stays. Change or drop these views and run again.`,
   )

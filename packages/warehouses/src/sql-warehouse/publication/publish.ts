@@ -49,12 +49,12 @@ const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 /** See `Loader.publish`. Slow steps run before the publish lock; under it, the fence check and the renames. */
 export async function publishRun(
   dialect: SqlDialect,
-  given: readonly SqlStagedTable[],
+  stagedTables: readonly SqlStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
-  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [first] = loads
   if (!first) throw new Error('Nothing to publish.')
   const { run } = first.target
@@ -80,7 +80,7 @@ export async function publishRun(
         const already = tries > 0 ? await findEarlierPublication() : undefined
         if (already) return already
         // This process has recorded a decision for the run that is still pending. A second one would publish the run twice.
-        if (first.decided) throw tableInUse(first.place)
+        if (first.decided) throw tableInUse(first.qualifiedName)
         for (const [index, load] of loads.entries())
           planned[index] = await planPublication(
             dialect,
@@ -92,14 +92,14 @@ export async function publishRun(
         const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
         return await publishPlanned(dialect, planned, isCurrentAttempt, signal, options)
       } catch (error) {
-        const problem = toWarehouseProblem(dialect, error, first.place)
+        const problem = toWarehouseProblem(dialect, error, first.qualifiedName)
         if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
       }
       await sleep(retryDelaysMs[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw toWarehouseProblem(dialect, error, first.place)
+    throw toWarehouseProblem(dialect, error, first.qualifiedName)
   }
 }
 
@@ -134,7 +134,7 @@ async function publishInTransaction(
       const tables: PublishedTable[] = []
       for (const one of planned) tables.push(await swapTable(dialect, session, one, options, old))
       await recreateViews(dialect, session, above).catch((error: unknown) => {
-        throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.place).join(', '))
+        throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.qualifiedName).join(', '))
       })
       await enterRun(dialect, session, run, { attempt, tables })
       isPublished = true
@@ -161,16 +161,16 @@ async function swapTable(
   const { load } = planned
   const { schema, table, run } = load.target
   const place = { schema, name: table }
-  const { live, mark, published } = await planPublishedState(
+  const { currentShape, mark, published } = await planPublishedState(
     dialect,
     { ledger: session, tables: session },
     planned,
     options,
   )
-  if (live) {
-    const aside = { schema, name: retiredTableName(live.id, run) }
+  if (currentShape) {
+    const aside = { schema, name: retiredTableName(currentShape.id, run) }
     await session.execute(dialect.changes.rename(place, aside.name))
-    await dropMark(dialect, session, live.id)
+    await dropMark(dialect, session, currentShape.id)
     old.push(aside)
   }
   const from = tableToPublish(planned)
@@ -247,7 +247,7 @@ async function publishByDecision(
   const replacedTables = await lockAndApplyDecisions(dialect)
   await runCleanup(() => dropRetiredTables(dialect, replacedTables), options)
   const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
-  if (!published) throw concurrentlyChanged(planned[0]!.load.place)
+  if (!published) throw concurrentlyChanged(planned[0]!.load.qualifiedName)
   return published
 }
 
@@ -258,7 +258,8 @@ function tablesWithViewChanges(
   views: readonly ManagedView[],
 ) {
   const changedLoads = planned.filter(
-    ({ live, load }) => live && planCurrentTable(dialect, live, load).changes.some(affectsViews),
+    ({ currentShape, load }) =>
+      currentShape && planCurrentTable(dialect, currentShape, load).changes.some(affectsViews),
   )
   const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
   return { changedLoads, above: viewsAbove(views, places) }
@@ -276,7 +277,7 @@ async function assertViewsAboveCompile(
     return [placeKey({ schema, name: table }), tableToPublish(one)] as const
   })
   return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
-    throw viewRebuildProblem(dialect, error, above, changedLoads.map(({ load }) => load.place).join(', '))
+    throw viewRebuildProblem(dialect, error, above, changedLoads.map(({ load }) => load.qualifiedName).join(', '))
   })
 }
 
@@ -293,17 +294,17 @@ async function makeDecision(
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
   for (const one of planned) {
     const { schema, table } = one.load.target
-    const { live, mark, published } = await planPublishedState(dialect, sessions, one, options)
+    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, one, options)
     const { name, id } = tableToPublish(one)
-    const aside = live && { aside: hiddenName('aside', live.id, run) }
+    const aside = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
     await setMark(dialect, sessions.ledger, id, mark)
     decision.marks.push({ place: { schema, name: table }, id, mark })
-    if (live) decision.forgotten.push(live.id)
+    if (currentShape) decision.forgotten.push(currentShape.id)
     tables.push(published)
   }
   const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, sessions.tables))
-  if (hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(planned[0]!.load.place)
+  if (hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(planned[0]!.load.qualifiedName)
   for (const { schema, name, id, mark } of above) {
     decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
     decision.marks.push({ place: { schema, name }, id, mark })

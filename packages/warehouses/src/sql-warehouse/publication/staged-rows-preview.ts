@@ -16,13 +16,13 @@ const previewLifetimeMs = 86_400_000
 export async function exposeStagedRows(
   dialect: SqlDialect,
   tables: readonly ReadyTable[],
-  of: { run: string; attempt: number },
+  attempt: { run: string; attempt: number },
 ): Promise<StagedRowsPreview> {
-  const schema = hiddenSchemaName('shown', of, tables)
-  const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
-  const service = <Result>(work: (session: SqlSession) => Promise<Result>) =>
-    withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
-      throw toWarehouseProblem(dialect, error, place)
+  const schema = hiddenSchemaName('shown', attempt, tables)
+  const qualifiedName = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
+  const service = <Result>(callback: (session: SqlSession) => Promise<Result>) =>
+    withSession(dialect, { role: 'service' }, callback).catch((error: unknown) => {
+      throw toWarehouseProblem(dialect, error, qualifiedName)
     })
   try {
     await service(async (session) => {
@@ -59,14 +59,21 @@ async function rowsAfterPublication(
   session: SqlSession,
   { schema, table, staging, merge }: ReadyTable,
 ): Promise<string> {
-  const live = merge && (await readShape(dialect, session, { schema, name: table }))
+  const currentShape = merge && (await readShape(dialect, session, { schema, name: table }))
   const stagingTable = (await dialect.catalogue.relations(session, [schema])).find(
     (relation) => dialect.names.place(relation) === staging,
   )
-  if (!merge || !live || !stagingTable) return `select * from ${staging}`
+  if (!merge || !currentShape || !stagingTable) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  return buildMergeQuery(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
+  return buildMergeQuery(dialect, {
+    staging,
+    columns,
+    keys: merge.keys,
+    replaced,
+    currentShape,
+    records: merge.records,
+  })
 }
 
 async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {
@@ -92,13 +99,13 @@ async function findOldRows(
   const direct = reads.find(isOld)
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
-  const known = new Map(views.map((view) => [placeKey(view), listReads(view)]))
+  const readsByView = new Map(views.map((view) => [placeKey(view), listReads(view)]))
   for (const view of reads) {
-    const seen = new Set<string>()
+    const visited = new Set<string>()
     const reaches = (place: TablePlace): boolean => {
-      if (seen.has(placeKey(place))) return false
-      seen.add(placeKey(place))
-      return (known.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))
+      if (visited.has(placeKey(place))) return false
+      visited.add(placeKey(place))
+      return (readsByView.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))
     }
     if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }

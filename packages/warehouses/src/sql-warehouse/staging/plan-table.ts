@@ -8,8 +8,8 @@ import type { TableShape } from '../table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
 /** Returns the memory of a table's last load; for a table of an older version, derives it from the table's columns. */
-export const feedOf = (live: TableShape | undefined): FeedMemory | undefined =>
-  live && (live.mark?.feed ?? memoryOfTable(live.columns, live.mark?.fed ?? []))
+export const feedOf = (currentShape: TableShape | undefined): FeedMemory | undefined =>
+  currentShape && (currentShape.mark?.feed ?? memoryOfTable(currentShape.columns, currentShape.mark?.fed ?? []))
 
 export interface LoadPlan {
   /** One entry for each column of the feed, in the order of the feed. */
@@ -23,14 +23,16 @@ export interface LoadPlan {
 /** Plans the table after a load. Throws the errors of `planLoad`. */
 export function planTableAfterLoad(
   { types }: SqlDialect,
-  live: TableShape | undefined,
+  currentShape: TableShape | undefined,
   loaded: LoadedFeed & { reading?: unknown },
 ): LoadPlan {
   const rules = typeRules(types)
-  const last = feedOf(live)
+  const last = feedOf(currentShape)
   const plan = planLoad(rules, last, loaded)
   const staged = plan.columns.filter(({ ignored }) => !ignored).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
-  const { columns, changes, memory } = planTable(rules, live?.columns.map(emptyColumn), staged, plan, { merging })
+  const { columns, changes, memory } = planTable(rules, currentShape?.columns.map(emptyColumn), staged, plan, {
+    merging,
+  })
   return { planned: plan.columns, columns, changes, feed: memoryOf(loaded.target, last, memory, loaded.reading) }
 }

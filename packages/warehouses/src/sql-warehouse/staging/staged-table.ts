@@ -41,7 +41,7 @@ export class SqlStagedTable implements StagedTable {
   reading: unknown
   readonly staging: TablePlace
   /** The table's name in messages. */
-  readonly place: string
+  readonly qualifiedName: string
   /** The id of the staging table; another table may take over its name. */
   id = ''
   written: { rows: number; bytes: number } | undefined
@@ -64,7 +64,7 @@ export class SqlStagedTable implements StagedTable {
     this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     const { schema, table, run, attempt, staging = 1 } = target
     this.staging = { schema, name: hiddenName('load', run, attempt, table, staging) }
-    this.place = quotePlace({ schema, name: table })
+    this.qualifiedName = quotePlace({ schema, name: table })
   }
 
   get stagingTable(): string {
@@ -86,11 +86,11 @@ export class SqlStagedTable implements StagedTable {
     })
     const { run, attempt } = this.target
     try {
-      const filling = { place: this.staging, columns, run, attempt, quotedPlace: this.place }
+      const filling = { place: this.staging, columns, run, attempt, quotedPlace: this.qualifiedName }
       this.written = await this.#dialect.copyRows(filling, content, signal)
       await this.#dropIgnored(signal)
     } catch (error) {
-      throw toWarehouseProblem(this.#dialect, error, this.place)
+      throw toWarehouseProblem(this.#dialect, error, this.qualifiedName)
     }
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
@@ -145,22 +145,22 @@ export async function stageTable(
   const { run, attempt, schema, table } = target
   checkName(dialect, 'schema', schema)
   checkName(dialect, 'table', table)
-  const place = quotePlace({ schema, name: table })
-  checkColumns(target, place, (name) => checkName(dialect, 'column', name))
+  const qualifiedName = quotePlace({ schema, name: table })
+  checkColumns(target, qualifiedName, (name) => checkName(dialect, 'column', name))
   try {
     return await withSession(dialect, { role: 'service', signal }, async (session) => {
       await recoverPending(dialect, session)
       if (!(await dialect.catalogue.schemas(session)).includes(schema))
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(dialect, session, { schema, name: table })
-      assertTableOwned(existing, place)
+      assertTableOwned(existing, qualifiedName)
       const tableToBe = planTableAfterLoad(dialect, existing, { target })
       const load = new SqlStagedTable(dialect, target, tableToBe)
       const columns = [...load.columns, ...load.ignored]
       if (columns.length > mostColumns)
         throw new WarehouseProblem(
           'TOO_MANY_COLUMNS',
-          `${place} would have more than 1,000 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+          `${qualifiedName} would have more than 1,000 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
         )
       load.fedBefore = fedColumns(feedOf(existing))
       if (await findRelation(dialect, session, load.staging)) throw attemptTaken(target)
@@ -182,17 +182,17 @@ export async function stageTable(
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw toWarehouseProblem(dialect, error, place)
+    throw toWarehouseProblem(dialect, error, qualifiedName)
   }
 }
 
 const attemptTaken = ({ run, attempt }: LoadTarget) =>
   new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
 
-export function assertTableOwned(existing: TableShape | undefined, place: string): void {
+export function assertTableOwned(existing: TableShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.kind !== 'LOADED')
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
-      `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
+      `${qualifiedName} already exists and was not created by a load. Choose another table name, or rename that table.`,
     )
 }

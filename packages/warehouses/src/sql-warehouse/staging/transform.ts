@@ -24,8 +24,8 @@ export async function runTransformation(
 ): Promise<void> {
   const [first] = loads
   if (statements.length === 0 || !first) return
-  const late = AbortSignal.timeout(transformationSeconds * 1_000)
-  const inTime = AbortSignal.any([signal, late])
+  const timeoutSignal = AbortSignal.timeout(transformationSeconds * 1_000)
+  const inTime = AbortSignal.any([signal, timeoutSignal])
   try {
     const relations = await withSession(dialect, { role: 'service', signal }, async (session) => {
       for (const { staging } of loads)
@@ -41,12 +41,12 @@ export async function runTransformation(
     })
   } catch (error) {
     signal.throwIfAborted()
-    if (late.aborted)
+    if (timeoutSignal.aborted)
       throw transformationFailed(
         `The transformation was stopped because it exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
         error,
       )
-    throw toWarehouseProblem(dialect, error, first.place)
+    throw toWarehouseProblem(dialect, error, first.qualifiedName)
   }
 }
 
@@ -63,7 +63,7 @@ async function runStatement(
   { loads, relations, statement: { statement, description }, number }: StatementRun,
   signal: AbortSignal,
 ): Promise<void> {
-  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const staged = new Map(loads.map((load) => [load.target.table, load.staging]))
   const { text } = resolveNames(statement, {
     schemas: [waitingSchema],
@@ -76,7 +76,7 @@ async function runStatement(
     await session.execute({ texts: [text], values: [] })
   } catch (error) {
     signal.throwIfAborted()
-    throw statementProblem(dialect, error, named)
+    throw statementProblem(dialect, error, statementName)
   }
 }
 
@@ -85,19 +85,19 @@ const withWriteKeywords = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => (
   opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
 })
 
-/** Returns the problem of a statement that failed. `named` is the statement as a message names it. */
-function statementProblem(dialect: SqlDialect, error: unknown, named: string): unknown {
-  const known = toWarehouseProblem(dialect, error, named)
-  if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
+/** Returns the problem of a statement that failed. `statementName` is the statement as a message names it. */
+function statementProblem(dialect: SqlDialect, error: unknown, statementName: string): unknown {
+  const problem = toWarehouseProblem(dialect, error, statementName)
+  if (problem instanceof WarehouseProblem && (problem.retryable || problem.code === 'DISK_FULL')) return problem
   const verdict = dialect.explainQuery(error, transformationSeconds)
   if (verdict?.code === 'QUERY_TIMEOUT')
     return transformationFailed(
-      `${named} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`,
+      `${statementName} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`,
       error,
     )
-  if (!verdict && !(known instanceof WarehouseProblem)) return known
-  const words = verdict?.words ?? (known as WarehouseProblem).message
-  return transformationFailed(`${named} failed: ${words.slice(0, 1_500)}`, error)
+  if (!verdict && !(problem instanceof WarehouseProblem)) return problem
+  const message = verdict?.message ?? (problem as WarehouseProblem).message
+  return transformationFailed(`${statementName} failed: ${message.slice(0, 1_500)}`, error)
 }
 
 /** Checks that the statements changed only the rows of the staging table, and not the table itself. */

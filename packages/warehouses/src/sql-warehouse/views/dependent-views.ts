@@ -26,19 +26,19 @@ export const listReads = ({ mark }: ManagedView): TablePlace[] =>
 
 /** Returns the plain views that read one of the places, directly or indirectly: dependencies before dependents. */
 export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
-  const found: ManagedView[] = []
+  const dependents: ManagedView[] = []
   const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
       // A view that is found again must follow its new dependency.
-      const before = found.indexOf(view)
-      if (before >= 0) found.splice(before, 1)
-      found.push(view)
+      const before = dependents.indexOf(view)
+      if (before >= 0) dependents.splice(before, 1)
+      dependents.push(view)
       visit(view)
     }
   }
   for (const place of places) visit(place)
-  return found
+  return dependents
 }
 
 export async function dropViews(
@@ -72,11 +72,11 @@ export async function recreateViews(
 export async function assertViewsCompile(
   dialect: SqlDialect,
   views: readonly ManagedView[],
-  given: TableSubstitutes,
+  givenSubstitutes: TableSubstitutes,
 ): Promise<ReadonlySet<string>> {
   if (views.length === 0) return new Set()
-  const substitutes = new Map(given)
-  const made: TablePlace[] = []
+  const substitutes = new Map(givenSubstitutes)
+  const createdViews: TablePlace[] = []
   await withSession(dialect, { role: 'service' }, async (session) => {
     try {
       for (const view of views) {
@@ -85,13 +85,14 @@ export async function assertViewsCompile(
           { text: view.mark.view.asked, schemas: [view.schema] },
           { substitutes },
         )
-        const place = { schema: view.schema, name: hiddenName('view', randomUUID()) }
-        made.push(place)
-        for (const statement of dialect.changes.createView(place, text)) await session.execute(statement)
-        substitutes.set(placeKey(view), place)
+        const qualifiedName = { schema: view.schema, name: hiddenName('view', randomUUID()) }
+        createdViews.push(qualifiedName)
+        for (const statement of dialect.changes.createView(qualifiedName, text)) await session.execute(statement)
+        substitutes.set(placeKey(view), qualifiedName)
       }
     } finally {
-      for (const place of made.toReversed()) await session.execute(dialect.changes.dropView(place)).catch(() => {})
+      for (const place of createdViews.toReversed())
+        await session.execute(dialect.changes.dropView(place)).catch(() => {})
     }
   })
   return new Set(views.map(({ id }) => id))

@@ -86,9 +86,9 @@ async function tryCreateFilledTable(
   { seconds, empty = false }: ViewLimits,
   signal: AbortSignal,
 ): Promise<FilledTable> {
-  const found = await readColumns(dialect, view.query, { schemas: [schema], signal, seconds })
-  const names = uniqueNames(found.map(({ name }) => name))
-  const columns = found.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+  const viewColumns = await readColumns(dialect, view.query, { schemas: [schema], signal, seconds })
+  const names = uniqueNames(viewColumns.map(({ name }) => name))
+  const columns = viewColumns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
   const passing: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
   const id = await withSession(dialect, { role: 'service' }, (session) =>
@@ -125,16 +125,16 @@ export interface ViewReplacement {
   /** The views and tables that the new view replaces, also at other places. */
   instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
   /** The filled table of a materialised view, or the query of a plain view. */
-  made: FilledTable | ViewMark
+  newView: FilledTable | ViewMark
 }
 
 /**
- * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them is no
- * longer valid.
+ * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them
+ * would become invalid.
  */
 export async function replaceInTransaction(
   dialect: SqlDialect,
-  { place, instead, made }: ViewReplacement,
+  { place, instead, newView }: ViewReplacement,
 ): Promise<void> {
   await withSession(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
@@ -142,13 +142,16 @@ export async function replaceInTransaction(
       const above = viewsAbove(await listManagedViews(dialect, session), [place])
       await dropViews(dialect, session, above)
       for (const relation of instead) await dropRelation(dialect, { tables: session, ledger: session }, relation)
-      if ('mark' in made) {
-        await session.execute(dialect.changes.rename(made, place.name))
+      if ('mark' in newView) {
+        await session.execute(dialect.changes.rename(newView, place.name))
         for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-        await setMark(dialect, session, made.id, made.mark)
+        await setMark(dialect, session, newView.id, newView.mark)
       } else {
-        for (const statement of dialect.changes.createView(place, made.query)) await session.execute(statement)
-        await setMark(dialect, session, (await findRelation(dialect, session, place))!.id, { kind: 'VIEW', view: made })
+        for (const statement of dialect.changes.createView(place, newView.query)) await session.execute(statement)
+        await setMark(dialect, session, (await findRelation(dialect, session, place))!.id, {
+          kind: 'VIEW',
+          view: newView,
+        })
       }
       await recreateViews(dialect, session, above).catch((error: unknown) => {
         throw viewsAboveProblem(dialect, error, above.map(quotePlace), quotePlace(place))
@@ -161,43 +164,47 @@ export const viewsAboveProblem = (
   dialect: SqlDialect,
   error: unknown,
   above: readonly string[],
-  place: string,
+  qualifiedName: string,
 ): unknown =>
   viewsDepend(
     dialect,
     error,
-    place,
+    qualifiedName,
     (reason) =>
-      `${above.join(', ')} would be invalid over the new ${place}: ${reason} Nothing has changed; change or drop these views and try again.`,
+      `${above.join(', ')} would be invalid over the new ${qualifiedName}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
 /** Works like `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
-export async function replaceByDecision(dialect: SqlDialect, { place, instead, made }: ViewReplacement): Promise<void> {
-  const checkedViews = await assertViewsAboveCompile(dialect, place, made)
+export async function replaceByDecision(
+  dialect: SqlDialect,
+  { place, instead, newView }: ViewReplacement,
+): Promise<void> {
+  const checkedViews = await assertViewsAboveCompile(dialect, place, newView)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
-  const table = 'mark' in made ? made : undefined
-  const mark: RelationMark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
+  const table = 'mark' in newView ? newView : undefined
+  const mark: RelationMark = 'mark' in newView ? newView.mark : { kind: 'VIEW', view: newView }
   const before = instead.find(isHere)
   // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
-  const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
+  const keptRelation = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
-    const there = await findRelation(dialect, sessions.tables, place)
-    if (there?.id !== before?.id || hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(quotePlace(place))
+    const existing = await findRelation(dialect, sessions.tables, place)
+    if (existing?.id !== before?.id || hasUncheckedViews(above, checkedViews))
+      throw concurrentlyChanged(quotePlace(place))
     const dropped = (relation: ViewReplacement['instead'][number]): DecisionStep[] => {
       const { schema, name, id, kind } = relation
-      return relation === stays ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
+      return relation === keptRelation ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
     }
     const steps = instead.filter(isHere).flatMap(dropped)
     if (table) {
-      const aside = stays && { aside: hiddenName('aside', stays.id, randomUUID()) }
+      const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
       steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
-    } else if (!('mark' in made)) steps.push({ kind: 'VIEW', place, query: made.query })
+    } else if (!('mark' in newView)) steps.push({ kind: 'VIEW', place, query: newView.query })
     if (table) await setMark(dialect, sessions.ledger, table.id, mark)
     const marks = [{ place, ...(table && { id: table.id }), mark }]
-    for (const { schema, name, id, mark: kept } of above) {
-      steps.push({ kind: 'VIEW', place: { schema, name }, query: kept.view.query, kept: true })
-      marks.push({ place: { schema, name }, id, mark: kept })
+    for (const { schema, name, id, mark: keptMark } of above) {
+      steps.push({ kind: 'VIEW', place: { schema, name }, query: keptMark.view.query, kept: true })
+      marks.push({ place: { schema, name }, id, mark: keptMark })
     }
     steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
     await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })
@@ -211,17 +218,17 @@ export async function replaceByDecision(dialect: SqlDialect, { place, instead, m
 async function assertViewsAboveCompile(
   dialect: SqlDialect,
   place: TablePlace,
-  made: ViewReplacement['made'],
+  newView: ViewReplacement['newView'],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const above = viewsAbove(views, [place])
   const trial = { schema: place.schema, name: hiddenName('view', randomUUID()) }
   if (above.length === 0) return new Set()
   try {
-    if ('mark' in made) return await assertViewsCompile(dialect, above, new Map([[placeKey(place), made]]))
+    if ('mark' in newView) return await assertViewsCompile(dialect, above, new Map([[placeKey(place), newView]]))
     return await withSession(dialect, { role: 'service' }, async (session) => {
       try {
-        for (const statement of dialect.changes.createView(trial, made.query)) await session.execute(statement)
+        for (const statement of dialect.changes.createView(trial, newView.query)) await session.execute(statement)
         return await assertViewsCompile(dialect, above, new Map([[placeKey(place), trial]]))
       } finally {
         await session.execute(dialect.changes.dropView(trial)).catch(() => {})

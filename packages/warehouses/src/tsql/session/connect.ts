@@ -30,10 +30,10 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
     },
   })
   connection.on('error', () => {})
-  const opened = Promise.withResolvers<void>()
-  connection.connect((error) => (error ? opened.reject(error) : opened.resolve()))
+  const connected = Promise.withResolvers<void>()
+  connection.connect((error) => (error ? connected.reject(error) : connected.resolve()))
   try {
-    await opened.promise
+    await connected.promise
     return connection
   } catch (error) {
     connection.close()
@@ -47,10 +47,10 @@ const isolationOptions = (level: number) => ({ isolationLevel: level, connection
 async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
   const { routingData } = connection
   const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })
-  const opened = Promise.withResolvers<void>()
-  socket.once('connect', opened.resolve)
-  socket.once('error', opened.reject)
-  await opened.promise
-  socket.off('error', opened.reject)
+  const connected = Promise.withResolvers<void>()
+  socket.once('connect', connected.resolve)
+  socket.once('error', connected.reject)
+  await connected.promise
+  socket.off('error', connected.reject)
   return socket
 }

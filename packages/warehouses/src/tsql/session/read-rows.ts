@@ -72,8 +72,8 @@ async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>):
     const { message = '', lineNumber } = error as { message?: string; lineNumber?: number }
     const [, word] = /near (?:the keyword )?'([^']+)'|column name '([^']+)'/.exec(message)?.filter(Boolean) ?? []
     const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
-    const found = word && line ? line.indexOf(word) : -1
-    if (found >= 0) Object.assign(error as Error, { column: found + 1 })
+    const index = word && line ? line.indexOf(word) : -1
+    if (index >= 0) Object.assign(error as Error, { column: index + 1 })
     throw error
   }
 }
@@ -117,7 +117,7 @@ async function describedBy(
   )
   const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
   const columns: ReadColumn[] = []
-  const { done } = sendRequest(
+  const { completion: requestDone } = sendRequest(
     connection,
     sql`exec sp_describe_first_result_set ${query}, ${declared.join(', ') || null}, 0`,
     bounds,
@@ -126,12 +126,12 @@ async function describedBy(
         const { is_hidden, name, system_type_name } = Object.fromEntries(
           cells.map(({ metadata, value }) => [metadata.colName, value]),
         )
-        const written = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
-        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: written, ...describeType(written) })
+        const typeName = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
+        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: typeName, ...describeType(typeName) })
       },
     },
   )
-  await done.catch(() => bounds.signal?.throwIfAborted())
+  await requestDone.catch(() => bounds.signal?.throwIfAborted())
   return columns
 }
 
@@ -147,66 +147,66 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
   return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
 }
 
-/** Yields the rows in batches. `known`: the types of the columns that the server sends as text. */
+/** Yields the rows in batches. `knownColumns`: the types of the columns that the server sends as text. */
 async function* streamBatches(
   connection: Connection,
   statement: SqlStatement,
   batch: BatchLimits,
   bounds: RowBounds,
-  known?: readonly ReadColumn[],
+  knownColumns?: readonly ReadColumn[],
 ): AsyncGenerator<ReadRows> {
   let columns: ReadColumn[] | undefined
   let readers: ((value: unknown) => RowCell)[] = []
-  let taken: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
+  let rowBatch: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
   let failure: { error: unknown } | undefined
-  let ended = false
+  let hasEnded = false
   let moved = Promise.withResolvers<void>()
-  const { request, done } = sendRequest(connection, statement, bounds, {
-    columns(found) {
+  const { request, completion: requestDone } = sendRequest(connection, statement, bounds, {
+    columns(descriptions) {
       // Ignores a second result, because the text is one query.
       if (columns) return
-      columns = found.map((each, index) => known?.[index] ?? toReadColumn(each))
+      columns = descriptions.map((each, index) => knownColumns?.[index] ?? toReadColumn(each))
       readers = columns.map((column) => cellReader(column.type, column))
-      if (known || !columns.some(({ type }) => losesDigits(type))) return
+      if (knownColumns || !columns.some(({ type }) => losesDigits(type))) return
       failure = { error: new RoundedColumns(columns) }
       request.cancel()
     },
     row(cells) {
       try {
-        taken.rows.push(cells.map(({ value }, index) => readers[index]!(value)))
+        rowBatch.rows.push(cells.map(({ value }, index) => readers[index]!(value)))
       } catch (error) {
         failure = { error }
         request.cancel()
       }
-      taken.bytes += cellBytes(cells)
-      if (taken.rows.length < batch.rows && taken.bytes < batch.bytes()) return
+      rowBatch.bytes += cellBytes(cells)
+      if (rowBatch.rows.length < batch.rows && rowBatch.bytes < batch.bytes()) return
       request.pause()
       moved.resolve()
     },
   })
-  const whole = done
+  const finished = requestDone
     .catch((error: unknown) => (failure ??= { error }))
     .finally(() => {
-      ended = true
+      hasEnded = true
       moved.resolve()
     })
   try {
     for (let first = true; ; first = false) {
       await moved.promise
       if (failure) throw failure.error
-      const { rows, bytes } = taken
+      const { rows, bytes } = rowBatch
       if (columns && (first || rows.length > 0)) yield { columns, rows, bytes }
-      if (ended) return
-      taken = { rows: [], bytes: 0 }
+      if (hasEnded) return
+      rowBatch = { rows: [], bytes: 0 }
       moved = Promise.withResolvers()
-      if (ended) return
+      if (hasEnded) return
       request.resume()
     }
   } finally {
-    if (!ended) {
+    if (!hasEnded) {
       request.resume()
       request.cancel()
-      await whole
+      await finished
     }
   }
 }

@@ -38,12 +38,12 @@ export function sendRequest(
   statement: SqlStatement,
   { signal, seconds }: RowBounds,
   listener: RequestListener = {},
-): { request: Request; done: Promise<void> } {
+): { request: Request; completion: Promise<void> } {
   signal?.throwIfAborted()
-  const done = Promise.withResolvers<void>()
+  const completion = Promise.withResolvers<void>()
   const request = new Request(
     formatStatement(statement, (number) => `@p${number}`),
-    (error) => (error ? done.reject(error) : done.resolve()),
+    (error) => (error ? completion.reject(error) : completion.resolve()),
   )
   for (const [index, value] of statement.values.entries())
     request.addParameter(`p${index + 1}`, parameterType(value), value)
@@ -51,30 +51,30 @@ export function sendRequest(
     request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
   if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
   // A lost connection ends a statement silently.
-  const lost = () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
+  const rejectAsLost = () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
   const stop = () => request.cancel()
   // The driver's own timer stops at the first row.
-  let late = false
+  let timedOut = false
   const clock =
     seconds === undefined
       ? undefined
       : setTimeout(() => {
-          late = true
+          timedOut = true
           request.cancel()
         }, seconds * 1_000)
-  connection.once('end', lost)
+  connection.once('end', rejectAsLost)
   signal?.addEventListener('abort', stop, { once: true })
   if (statement.values.length === 0) connection.execSqlBatch(request)
   else connection.execSql(request)
-  const ended = done.promise
+  const finishedRequest = completion.promise
     .catch((error: unknown) => {
       signal?.throwIfAborted()
-      throw late ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
+      throw timedOut ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
     })
     .finally(() => {
       clearTimeout(clock)
-      connection.off('end', lost)
+      connection.off('end', rejectAsLost)
       signal?.removeEventListener('abort', stop)
     })
-  return { request, done: ended }
+  return { request, completion: finishedRequest }
 }

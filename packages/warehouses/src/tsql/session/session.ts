@@ -28,7 +28,7 @@ export class TsqlSession implements SqlSession {
   }
 
   async execute(statement: SqlStatement): Promise<void> {
-    await sendRequest(this.#connection, statement, this.#bounds).done
+    await sendRequest(this.#connection, statement, this.#bounds).completion
   }
 
   async rows<Row>(statement: SqlStatement): Promise<Row[]> {
@@ -43,16 +43,16 @@ export class TsqlSession implements SqlSession {
             ]),
           ) as Row,
         ),
-    }).done
+    }).completion
     return rows
   }
 
-  /** Runs `work` in a transaction. If `work` throws, rolls the transaction back. */
-  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Runs `callback` in a transaction. If `callback` throws, rolls the transaction back. */
+  async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
     await this.execute(plainSql(`set lock_timeout ${cancelWaitMs}`))
     await this.#step('beginTransaction')
     try {
-      const result = await work()
+      const result = await callback()
       await this.#step('commitTransaction')
       return result
     } catch (error) {
@@ -70,9 +70,9 @@ export class TsqlSession implements SqlSession {
   }
 
   #step(step: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
-    const done = Promise.withResolvers<void>()
-    this.#connection[step]((error?: Error | null) => (error ? done.reject(error) : done.resolve()))
-    return done.promise
+    const completion = Promise.withResolvers<void>()
+    this.#connection[step]((error?: Error | null) => (error ? completion.reject(error) : completion.resolve()))
+    return completion.promise
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

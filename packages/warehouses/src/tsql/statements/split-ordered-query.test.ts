@@ -26,12 +26,12 @@ describe('splitOrderedQuery, which moves ORDER BY to an outer query', () => {
     ],
     ['select 1 union select 2 order by 1', 'select 1 union select 2', 'c1, c2', 'c1'],
   ])('%s', (text, inside, names, by) => {
-    expect(around(text)).toBe(`select * from ( ${inside} ) as asked(${names}) order by ${by}`)
+    expect(around(text)).toBe(`select * from ( ${inside} ) as user_query(${names}) order by ${by}`)
   })
 
   it('keeps WITH before the outer query and OPTION after it', () => {
     expect(around('with q as (select 1 as id order by 1) select id, 2 from q order by id option (recompile)')).toBe(
-      'with q as (select 1 as id order by 1) select * from ( select id, 2 from q ) as asked(c1, c2) order by c1 option (recompile)',
+      'with q as (select 1 as id order by 1) select * from ( select id, 2 from q ) as user_query(c1, c2) order by c1 option (recompile)',
     )
   })
 

@@ -22,7 +22,7 @@ export const columnName = (index: number): string => `c${index + 1}`
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
   const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
   const names = columns.map((_column, index) => columnName(index))
-  if (!ordered) return { before, from: `(\n${body}\n) as asked(${names.join(', ')})`, by: '', rest }
+  if (!ordered) return { before, from: `(\n${body}\n) as user_query(${names.join(', ')})`, by: '', rest }
   const begin = before.length
   const more: string[] = []
   const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
@@ -33,11 +33,12 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
   })
   const list = more.map((_expression, index) => `o${index + 1}`)
   const end = bounded ? begin + body.length : orderedFrom
-  const at = listEnd(text, begin, orderedFrom)
-  const inside = text.slice(begin, at) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(at, end)
+  const position = listEnd(text, begin, orderedFrom)
+  const inside =
+    text.slice(begin, position) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(position, end)
   return {
     before,
-    from: `(\n${inside.trimEnd()}\n) as asked(${[...names, ...list].join(', ')})`,
+    from: `(\n${inside.trimEnd()}\n) as user_query(${[...names, ...list].join(', ')})`,
     by: by.join(', '),
     rest,
   }
@@ -58,18 +59,18 @@ const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign'
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
-  let [begin, depth, own] = [by!.end, 0, [] as SqlToken[]]
+  let [begin, depth, itemTokens] = [by!.end, 0, [] as SqlToken[]]
   const close = (end: number) => {
-    const last = own.length > 1 ? own.at(-1) : undefined
+    const last = itemTokens.length > 1 ? itemTokens.at(-1) : undefined
     const [down, up] = [isWord(last, 'desc'), isWord(last, 'asc')]
-    if (down || up) own.pop()
-    if (own.length > 0)
+    if (down || up) itemTokens.pop()
+    if (itemTokens.length > 0)
       items.push({
         text: text.slice(begin, down || up ? last!.start : end).trim(),
-        tokens: own,
+        tokens: itemTokens,
         direction: down ? ' desc' : '',
       })
-    own = []
+    itemTokens = []
   }
   for (const token of tokens) {
     if (depth === 0 && isWord(token, 'offset')) {
@@ -83,7 +84,7 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
     }
     if (isSign(token, '(')) depth += 1
     if (isSign(token, ')')) depth -= 1
-    own.push(token)
+    itemTokens.push(token)
   }
   close(to)
   return items
@@ -94,8 +95,8 @@ function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: strin
   const [token, ...others] = tokens
   if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
   if (token.kind === 'word' && /^\d+$/.test(token.text)) return Number(token.text) - 1
-  const found = columns.findIndex(({ name }) => name.toLowerCase() === token.text.toLowerCase())
-  return found < 0 ? undefined : found
+  const columnIndex = columns.findIndex(({ name }) => name.toLowerCase() === token.text.toLowerCase())
+  return columnIndex < 0 ? undefined : columnIndex
 }
 
 /** Returns the end of the select list: the position of its FROM. */

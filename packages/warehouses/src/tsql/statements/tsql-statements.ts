@@ -69,11 +69,11 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Another session is publishing.', 1; 
 }
 
 /** Returns the SQL of a view of a user's query. Throws SQL_NOT_ALLOWED for a text that is more than one query. */
-export function viewText(verb: 'create' | 'alter', place: string, text: string): SqlStatement {
+export function viewText(verb: 'create' | 'alter', qualifiedName: string, text: string): SqlStatement {
   const query = trimStatementEnd(text)
   // The default owner is the user who creates the view, that is the service's user, who has every right.
   assertSingleQuery(query)
-  return plainSql(`${verb} view ${place} as\n${withoutOrder(query)}`)
+  return plainSql(`${verb} view ${qualifiedName} as\n${withoutOrder(query)}`)
 }
 
 export const columnText = ({ name, type, nullable }: NewColumn): string =>

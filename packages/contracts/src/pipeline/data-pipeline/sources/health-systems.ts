@@ -4,10 +4,10 @@ import { CalendarDate, describeField, listOfSome, SourceName } from '../form-fie
 import { connectorTypes } from '../connector-types.ts'
 import { definePipelineVariant } from '../pipeline-variant.ts'
 
-const firstDayField = (what: string) =>
-  describeField(CalendarDate, 'First day', `${what} since this day.`, '2026-01-01')
-const lastDayField = (what: string) =>
-  describeField(CalendarDate, 'Last day', `${what} until this day, inclusive.`, '2026-12-31')
+const firstDayField = (subject: string) =>
+  describeField(CalendarDate, 'First day', `${subject} since this day.`, '2026-01-01')
+const lastDayField = (subject: string) =>
+  describeField(CalendarDate, 'Last day', `${subject} until this day, inclusive.`, '2026-12-31')
 
 const hospitalResources = [
   'PATIENTS',
