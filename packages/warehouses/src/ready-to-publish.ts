@@ -29,7 +29,7 @@ export async function assertReadyToPublish<Load extends StagedLoadState & { read
     if (merging && load.keys.length === 0) throw noKey(load.qualifiedName)
     const twice = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
     if (twice === undefined) continue
-    const sentence = `Two rows of ${load.qualifiedName} have the same primary key: Key (${load.keys.join(', ')})=(${twice}) is duplicated. Correct the rows, or choose another primary key.`
+    const sentence = `Two rows of ${load.qualifiedName} have the same primary key: Key (${load.keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`
     throw new WarehouseProblem('DUPLICATE_KEY', sentence)
   }
   await gate?.(

@@ -87,7 +87,7 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '23505': [
     'DUPLICATE_KEY',
     ({ qualifiedName }, error) =>
-      `Two rows of ${qualifiedName} have the same primary key: ${error.detail ?? error.message}`,
+      `Two rows of ${qualifiedName} have the same primary key: ${asSentence(error.detail ?? error.message)} Correct the source, or choose another key.`,
   ],
   '23502': [
     'NULL_KEY',
