@@ -79,7 +79,7 @@ export function resumableTransport(file: Blob, options: ResumableOptions = {}): 
 
 const isGone = ({ status }: Response): boolean => status === 404 || status === 410
 
-interface Destination {
+interface UploadDestination {
   uploads: string
   address: string | undefined
   name: string | undefined
@@ -92,7 +92,7 @@ interface Destination {
  */
 function sendFile(
   file: Blob,
-  { uploads, address, name, remember }: Destination,
+  { uploads, address, name, remember }: UploadDestination,
   init: RequestInit,
   { onProgress, retryDelays = defaultRetryDelays }: ResumableOptions,
 ): Promise<Response | undefined> {

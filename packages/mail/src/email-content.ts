@@ -1,5 +1,3 @@
-import { htmlText } from './escape-html.ts'
-
 /** The content of an email, before it is rendered as plain text and HTML. */
 export interface EmailContent {
   subject: string
@@ -44,3 +42,13 @@ const renderLinkButton = ({ label, url }: { label: string; url: string }) =>
 
 const renderEmailDocument = (parts: string[]) =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${bodyStyle}">${parts.join('')}</body></html>`
+
+const htmlEntities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+
+/** Escapes a text for HTML content and attributes. Control characters and lone surrogates are replaced. */
+export const htmlText = (text: string): string =>
+  text
+    .toWellFormed()
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g, '\ufffd')
+    .replace(/[&<>"']/g, (character) => htmlEntities[character] ?? '')

@@ -1,4 +1,4 @@
-import { htmlText } from '@sluice/mail/escape-html'
+import { htmlText } from '@sluice/mail/email-content'
 
 /** Markup that only `html` creates. All external text in it is escaped. */
 export interface HtmlMarkup {

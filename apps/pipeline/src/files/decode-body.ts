@@ -3,7 +3,7 @@ import { type Gunzip, type ZstdDecompress, constants, createGunzip, createZstdDe
 import { Problem, problems } from '@sluice/http-server'
 
 type BodyEncoding = 'gzip' | 'zstd'
-type Decoder = Gunzip | ZstdDecompress
+type BodyDecoder = Gunzip | ZstdDecompress
 
 const encodingsByName: Readonly<Record<string, BodyEncoding | undefined>> = {
   gzip: 'gzip',
@@ -23,7 +23,7 @@ interface DecodingLimits {
 const maxZstdWindowLog = 23
 
 const chunkSize = 64 * 1024
-const createDecoder: Record<BodyEncoding, () => Decoder> = {
+const createDecoder: Record<BodyEncoding, () => BodyDecoder> = {
   gzip: () => createGunzip({ chunkSize }),
   zstd: () => createZstdDecompress({ chunkSize, params: { [constants.ZSTD_d_windowLogMax]: maxZstdWindowLog } }),
 }
@@ -83,14 +83,14 @@ export async function* decodeBody(
 
 /** Decodes chunks one by one, so that it is known which bytes of a chunk the decoder has read. */
 class FrameDecoder {
-  readonly #decoder: Decoder
+  readonly #decoder: BodyDecoder
   /** Bytes that the decoder had read before the current chunk. */
   #before = 0
   #ended = false
   #failure: Error | undefined
   #wake = () => {}
 
-  constructor(decoder: Decoder) {
+  constructor(decoder: BodyDecoder) {
     this.#decoder = decoder
     decoder.on('readable', () => this.#wake())
     decoder.on('end', () => {

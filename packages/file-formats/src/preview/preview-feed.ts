@@ -48,7 +48,7 @@ async function firstRows(
   }
 }
 
-/** Returns the first `maxRows` rows, or fewer if these have too many characters, and whether there are no more. */
+/** Returns the first `maxRows` rows, or fewer if these have too many characters, and whether these are all. */
 async function takeFirstRows(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
   types: Column[],

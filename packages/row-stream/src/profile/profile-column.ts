@@ -136,7 +136,10 @@ function extremes(
 }
 
 /** Returns the finite range of a column of numbers or times; undefined without a value. */
-function rangeOf({ hasRange, minKey, maxKey, min, max }: ColumnState, { type }: MeasuredColumn): Range | undefined {
+function rangeOf(
+  { hasRange, minKey, maxKey, min, max }: ColumnState,
+  { type }: MeasuredColumn,
+): ValueRange | undefined {
   if (!hasRange) return undefined
   if (type.dataType === 'DOUBLE' || type.dataType === 'FLOAT') return { min: doubleOf(minKey), max: doubleOf(maxKey) }
   if (type.dataType !== 'DECIMAL') return { min: minKey, max: maxKey }
@@ -181,11 +184,11 @@ interface Histogram {
 const maxBuckets = 20
 
 /** Minimum and maximum: whole numbers on the scale of `ColumnValues.numbers` as bigint, or floats. */
-type Range = { min: bigint; max: bigint } | { min: number; max: number }
+type ValueRange = { min: bigint; max: bigint } | { min: number; max: number }
 
 /** Returns the histogram of `rows` finite values, in proportion to `values`, which has all or some of them; undefined without values. */
 function histogramOf(
-  range: Range,
+  range: ValueRange,
   { counts, numbers }: ColumnValues,
   rows: number,
   type: StoredType,

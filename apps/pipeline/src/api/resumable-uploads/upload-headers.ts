@@ -5,7 +5,7 @@ import { Metadata } from '@tus/server'
 
 export const tusVersion = '1.0.0'
 
-/** Returns the headers of a response to OPTIONS. There are no checksums, because @tus/server has none. */
+/** Returns the headers of a response to OPTIONS. They list no checksums, which @tus/server does not support. */
 export const tusCapabilities = (uploadLimit: number): Record<string, string> => ({
   'Tus-Resumable': tusVersion,
   'Tus-Version': tusVersion,

@@ -110,7 +110,7 @@ export const adminSettings = (connectionString: string, changed: Partial<typeof 
 /** Returns a connection for preparing servers and warehouses. End it with `endAdmin`. */
 export function adminClient(connectionString: string, changed: Partial<typeof adminTimeouts> = {}): Client {
   const client = new Client(adminSettings(connectionString, changed))
-  // Without a listener a connection that breaks between two statements would end the process.
+  // A connection that breaks between two statements would end the process if nothing listened for errors.
   client.on('error', () => {})
   return client
 }
