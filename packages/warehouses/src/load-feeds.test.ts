@@ -259,7 +259,8 @@ describe('loadFeeds', () => {
         },
         ...more,
       })
-    const scope = async () => (await scratch.warehouse.catalog.findTable('health', table))?.profile?.scope
+    const profile = async () => (await scratch.warehouse.catalog.findTable('health', table))?.profile
+    const scope = async () => (await profile())?.scope
     await load(3)
     expect(stored).toEqual([
       [
@@ -276,6 +277,9 @@ describe('loadFeeds', () => {
     expect(await scope()).toBe('TABLE')
     await load(2, { mode: 'MERGE' })
     expect([await scope(), stored.at(-1)![1].rows]).toEqual(['LOAD', 2])
+    const afterIncrement = await profile()
+    await load(0, { mode: 'MERGE' })
+    expect([await profile(), stored.length]).toEqual([afterIncrement, 2])
     await load(2, { storeProfile: async () => undefined })
     expect(await scope()).toBeUndefined()
     await load(2, { transformation: [{ statement: `update ${table} set name = 'b'` }] })

@@ -169,22 +169,27 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     await warehouse.loader.plan(stagedTables, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
-  await storeProfiles(job, loads, profiles)
+  await storeProfiles(job, mode, loads, profiles)
   const feedsToPublish = { tables: stagedTables, cursors, ...(mode && { mode }) }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
 }
 
-/** Stores the profiles of the tables. A transformation may have changed the rows, so the tables of its run have no profile. */
+/**
+ * Stores the profiles of the tables. A transformation may have changed the rows, so the tables of its run have no profile. An increment
+ * without rows leaves the profile of the table (`profileToPublish`).
+ */
 async function storeProfiles(
   { storeProfile }: FeedsToLoad,
+  mode: FeedsToLoad['mode'],
   loads: ReadonlyMap<string, StagedTable>,
   profiles: ReadonlyMap<string, RowsProfile>,
 ): Promise<void> {
   for (const [table, load] of loads) {
     const profile = profiles.get(table)
-    if (!profile || load.transformed) continue
+    const isUnchanged = mode === 'MERGE' && profile?.rows === 0
+    if (!profile || load.transformed || isUnchanged) continue
     const fed = new Set(load.fed)
     const columns = profile.columns.filter(({ column }) => fed.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })

@@ -90,6 +90,18 @@ export function parseProfileReference(entry: unknown): ProfileReference | undefi
   return typeof id === 'string' && (scope === 'TABLE' || scope === 'LOAD') ? { id, scope } : undefined
 }
 
+/**
+ * Returns the profile that a publication enters in the ledger: that of its rows. A merge of no rows keeps the table's profile, because the
+ * rows have not changed. `merge` is undefined if the load replaces the table.
+ */
+export function profileToPublish(
+  profile: string | undefined,
+  merge: { rows: number; earlierProfile: unknown } | undefined,
+): ProfileReference | undefined {
+  if (merge?.rows === 0) return parseProfileReference(merge.earlierProfile)
+  return profile === undefined ? undefined : { id: profile, scope: merge ? 'LOAD' : 'TABLE' }
+}
+
 /** The table of a pipeline to restore, together with the tables of the same publication, and the attempt that restores it. */
 export interface RestoreTarget {
   schema: string

@@ -11,6 +11,7 @@ import {
   WarehouseProblem,
   busyProblem,
 } from '../../warehouse.ts'
+import { profileToPublish } from '../../load-target.ts'
 import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
@@ -192,12 +193,13 @@ async function makeProposal(
   signal: AbortSignal,
 ): Promise<ProposedTable> {
   const { run, attempt, schema, table } = load.target
-  const { live: currentShape, staging, feed, changes } = await compareWithTable(access, load, mode)
+  const { live: currentShape, staging, feed, changes, earlierProfile } = await compareWithTable(access, load, mode)
   const merged =
     mode === 'MERGE' && currentShape
       ? await writeMergedTable(access, load, records, staging, currentShape, signal)
       : undefined
   const rows = await load.count()
+  const profile = profileToPublish(load.profile, merged && { rows, earlierProfile })
   const entry: LedgerEntry = {
     rows,
     bytes: load.written?.bytes ?? 0,
@@ -207,7 +209,7 @@ async function makeProposal(
     tableRows: rows,
     staged: merged?.uuid ?? staging.uuid,
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
-    ...(load.profile !== undefined && { profile: { id: load.profile, scope: merged ? 'LOAD' : 'TABLE' } }),
+    ...(profile && { profile }),
   }
   return {
     publication,
@@ -248,7 +250,7 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live: currentShape, staging, feed, changes }
+  return { live: currentShape, staging, feed, changes, earlierProfile: before?.profile }
 }
 
 /** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */

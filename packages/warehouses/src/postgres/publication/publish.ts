@@ -202,11 +202,10 @@ async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed:
 
 function entryOf(
   run: string,
-  { load, partition, tableRows, published, feed }: TableSwap,
+  { load, partition, tableRows, published, feed, profile }: TableSwap,
   options: PublishOptions,
 ): LedgerEntry {
   const mode = mergeModeOf(load, options)
-  const hasOnlyLoadedRows = partition === load.stagingTable && !load.copiedRows
   return {
     run,
     partition,
@@ -216,7 +215,7 @@ function entryOf(
     mode,
     tableRows,
     cursor: options.cursors?.[load.target.table],
-    profile: load.profile === undefined ? undefined : { id: load.profile, scope: hasOnlyLoadedRows ? 'TABLE' : 'LOAD' },
+    profile,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import type { TableChange } from '../../load-target.ts'
+import { type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
 import type { PublishedTable } from '../../warehouse.ts'
 import { type DependentView, dependentViews } from '../views/dependent-views.ts'
 import { type FeedMemory, fedColumns } from '../../shape/remembered-feed.ts'
@@ -29,6 +29,7 @@ export interface TableSwap {
   oldPartition?: string
   published: PublishedTable
   feed: FeedMemory
+  profile: ProfileReference | undefined
 }
 
 /** Plans the swap of one table, in the publishing transaction. Its lock excludes other publishers, but not readers. */
@@ -61,7 +62,9 @@ export async function planSwap(
       merging: false,
     })
     published.changes = plan.changes
-    return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
+    const profile = profileToPublish(load.profile, undefined)
+    const partition = load.stagingTable
+    return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
   }
   if (!before.owned) throw tableNotOwned(load.problemContext)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
@@ -75,7 +78,8 @@ export async function planSwap(
   const { table: plan, feed } = planPublication(load, { currentShape: current, staging, last, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
-  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
+  const profile = profileToPublish(load.profile, merging ? { rows, earlierProfile: last?.profile } : undefined)
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed, profile }
   if (merging) {
     if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements, last)
     if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)

@@ -1,4 +1,5 @@
 import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange } from '../../warehouse.ts'
+import { profileToPublish } from '../../load-target.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
@@ -80,6 +81,7 @@ export async function planPublishedState(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   const { changes, feed } = planCurrentTable(dialect, currentShape, load)
+  const profile = profileToPublish(load.profile, merged && { rows, earlierProfile: currentShape?.mark?.profile })
   const falls = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
   return {
     currentShape,
@@ -91,7 +93,7 @@ export async function planPublishedState(
       feed,
       rows: merged?.rows ?? rows,
       ...(cursors[table] !== undefined && { cursor: cursors[table] }),
-      ...(load.profile !== undefined && { profile: { id: load.profile, scope: merged ? 'LOAD' : 'TABLE' } }),
+      ...(profile && { profile }),
     },
     published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes: [...changes, ...falls] },
   }
