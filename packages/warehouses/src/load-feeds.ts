@@ -113,7 +113,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
-    const { sparse = false, unread } = feed
+    const { sparse = false, unread, deletedColumn } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
     const { load, written } = await stageFeed(feed, job.signal, staging, (columns, number) =>
       warehouse.loader.stage(
@@ -127,6 +127,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
           shape,
           ...(job.onPlan && { dry: true }),
           ...(partOf && { partOf }),
+          ...(deletedColumn !== undefined && { deletedColumn }),
           otherReplacedTables: [...loads.keys()],
         },
         signal,

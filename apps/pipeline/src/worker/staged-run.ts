@@ -45,7 +45,7 @@ export interface ReadingState {
 }
 
 /** Increment this number with every change of `StoredRun`, or of the data that warehouses store in it. */
-const formatVersion = 1
+const formatVersion = 2
 
 /**
  * Returns the reading state of this attempt. Must be called before variables are read: if a value changes in between,

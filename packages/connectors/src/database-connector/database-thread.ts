@@ -7,6 +7,7 @@ import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-pro
 import { type DatabaseSession, loadEngine } from './database-session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
+import { planIncrement } from './increments/plan-increment.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
@@ -15,6 +16,9 @@ type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 
 /** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
 const beforeRows: WatchedSink = { isFull: false, rows: 1 }
+
+/** The state while the database searches all rows. */
+const beforeFirstRow: WatchedSink = { isFull: false, rows: 0 }
 
 const mainThreadPort = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
@@ -72,7 +76,15 @@ async function readStatements(session: DatabaseSession): Promise<void> {
     const described = await runWithSilenceTimeout(session, beforeRows, () => session.describe(statement))
     const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
-    sendMessage({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
+    const { increment: requested } = config
+    // The search for the largest cursor can scan all rows before it returns anything.
+    const plan =
+      requested &&
+      (await runWithSilenceTimeout(session, beforeFirstRow, () => planIncrement(session, columns, requested)))
+    const { filter = {}, ...increment } = plan ?? {}
+    // The estimate describes all rows.
+    const bytes = filter.cursor ? undefined : described.bytes
+    sendMessage({ kind: 'described', columns, notes: described.notes, bytes, ...(plan && { increment }) })
     const command = await receiveCommand()
     if (command.kind !== 'rows') continue
     const rowsBefore = earlierRows
@@ -81,7 +93,7 @@ async function readStatements(session: DatabaseSession): Promise<void> {
         tuples.buffer,
       ]),
     )
-    const notes = await runWithSilenceTimeout(session, tupleSink, () => session.read(command.types, tupleSink!))
+    const notes = await runWithSilenceTimeout(session, tupleSink, () => session.read(command.types, tupleSink!, filter))
     tupleSink.flush()
     earlierRows += tupleSink.rows
     sendMessage({ kind: 'done', notes })

@@ -1,6 +1,6 @@
 import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
 import type { StagedRecords } from '../../load-target.ts'
-import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import { buildDeletedCondition, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { TablePlace } from '../../catalog.ts'
@@ -21,12 +21,14 @@ export interface MergeInput {
   live: TableShape
   /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
+  /** The column that marks deleted rows. */
+  deletedColumn?: string | undefined
 }
 
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
 export function buildMergeQuery(
   dialect: SqlDialect,
-  { staging, columns, keys, replaced, live, records }: MergeInput,
+  { staging, columns, keys, replaced, live, records, deletedColumn }: MergeInput,
 ): string {
   const { names } = dialect
   const { quoted } = names
@@ -42,7 +44,13 @@ export function buildMergeQuery(
   const incoming = columns.map(({ name }, index) =>
     replaced.includes(name) || !liveColumns.has(name) ? `incoming.${quoted(name)} as ${quoted(name)}` : kept[index]!,
   )
-  return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}
+  const isDeleted = buildDeletedCondition({
+    column: deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: dialect.types.describe(type).dataType })),
+    expression: (name) => `incoming.${quoted(name)}`,
+  })
+  const exists = isDeleted ? ` where not (${isDeleted})` : ''
+  return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}${exists}
 union all
 select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
 }
@@ -109,6 +117,7 @@ export async function writeMergedTable(
     replaced: replacedColumns({ brought: load.brought, fedBefore: fedColumns(feedOf(live)) })!,
     live,
     records: stagedRecords(records, load.target.partOf),
+    deletedColumn: load.target.deletedColumn,
   }
   return await withSession(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
