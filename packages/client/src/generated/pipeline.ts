@@ -148,7 +148,7 @@ export const dataPipelines = {
   testSource: { method: 'post', path: '/data-pipelines/test-connection', effect: 'read' } as Operation<'/data-pipelines/test-connection', undefined, SourceBody, ResultEnvelope, undefined>,
   /** Test the connection to the source of a pipeline. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
-  /** List the options of a source before it is saved. Databases have the kind `tables`, `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the options of the source of a pipeline. An absent jdbcSource, url, bucket or container has the stored value. An absent password or token has the stored value if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
@@ -1526,6 +1526,8 @@ export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1539,6 +1541,8 @@ export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1552,6 +1556,8 @@ export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1565,6 +1571,8 @@ export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1578,6 +1586,8 @@ export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1591,6 +1601,8 @@ export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1604,6 +1616,8 @@ export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1617,6 +1631,8 @@ export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1719,6 +1735,8 @@ export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1732,6 +1750,8 @@ export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBody
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -2531,6 +2551,42 @@ export interface ImportOptions {
   idScheme?: string
   /** Whether DHIS2 only checks the values and stores nothing. Default: false. */
   dryRun?: boolean
+}
+
+/** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+export interface Incremental {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+export interface IncrementalOfConfiguration {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+export interface IncrementalOfExport {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
 }
 
 export interface JdbcSource {
@@ -4052,6 +4108,8 @@ export interface SqlDatabaseAPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4067,6 +4125,8 @@ export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4080,6 +4140,8 @@ export interface SqlDatabaseASourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4093,6 +4155,8 @@ export interface SqlDatabaseBPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4108,6 +4172,8 @@ export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4121,6 +4187,8 @@ export interface SqlDatabaseBSourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4134,6 +4202,8 @@ export interface SqlDatabaseCPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4149,6 +4219,8 @@ export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4162,6 +4234,8 @@ export interface SqlDatabaseCSourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4175,6 +4249,8 @@ export interface SqlDatabaseDPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4190,6 +4266,8 @@ export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4203,6 +4281,8 @@ export interface SqlDatabaseDSourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4580,6 +4660,8 @@ export interface WarehouseAPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4595,6 +4677,8 @@ export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4608,6 +4692,8 @@ export interface WarehouseASourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */

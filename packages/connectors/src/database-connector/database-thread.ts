@@ -4,10 +4,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { toUniqueIdentifiers, type Column, SourceProblem } from '@sluice/row-stream'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import { type DatabaseSession, loadEngine } from './database-session.ts'
+import { type DatabaseSession, type DescribedStatement, loadEngine } from './database-session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
 import { planIncrement } from './increments/plan-increment.ts'
+import type { RowFilter } from './increments/row-filter.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
@@ -76,15 +77,7 @@ async function readStatements(session: DatabaseSession): Promise<void> {
     const described = await runWithSilenceTimeout(session, beforeRows, () => session.describe(statement))
     const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
-    const { increment: requested } = config
-    // The search for the largest cursor can scan all rows before it returns anything.
-    const plan =
-      requested &&
-      (await runWithSilenceTimeout(session, beforeFirstRow, () => planIncrement(session, columns, requested)))
-    const { filter = {}, ...increment } = plan ?? {}
-    // The estimate describes all rows.
-    const bytes = filter.cursor ? undefined : described.bytes
-    sendMessage({ kind: 'described', columns, notes: described.notes, bytes, ...(plan && { increment }) })
+    const filter = await describeRead(session, columns, described)
     const command = await receiveCommand()
     if (command.kind !== 'rows') continue
     const rowsBefore = earlierRows
@@ -100,6 +93,27 @@ async function readStatements(session: DatabaseSession): Promise<void> {
     await receiveCommand()
   }
   sendMessage({ kind: 'finished' })
+}
+
+/** Plans which rows of the described statement are read, and sends the description and the plan. */
+async function describeRead(
+  session: DatabaseSession,
+  columns: Column[],
+  { notes, bytes }: Pick<DescribedStatement, 'notes' | 'bytes'>,
+): Promise<RowFilter> {
+  const { increment: requested } = config
+  if (!requested) {
+    sendMessage({ kind: 'described', columns, notes, bytes })
+    return {}
+  }
+  // The search for the largest cursor can scan all rows before it returns anything.
+  const { filter, note, ...increment } = await runWithSilenceTimeout(session, beforeFirstRow, () =>
+    planIncrement(session, columns, requested),
+  )
+  const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
+  // The estimate describes all rows.
+  sendMessage({ kind: 'described', columns, notes: allNotes, bytes: filter.cursor ? undefined : bytes, increment })
+  return filter
 }
 
 /** Opens a session. The silence timeout also applies while the connection is being set up. */

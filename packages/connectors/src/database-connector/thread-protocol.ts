@@ -31,7 +31,7 @@ export type DatabaseMessage =
       columns: Column[]
       notes: ReadNote[]
       bytes?: number | undefined
-      increment?: Omit<IncrementPlan, 'filter'> | undefined
+      increment?: Omit<IncrementPlan, 'filter' | 'note'> | undefined
     }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
   | { kind: 'done'; notes: ReadNote[] }

@@ -36,6 +36,8 @@ export interface IncrementPlan {
   fullRead?: string
   /** The name, in the warehouse, of the column that marks deleted rows. Set if the increment contains them. */
   deletedColumn?: string
+  /** For the log of the run: which rows are read, and which changes the increment cannot find. Absent for a full read. */
+  note?: string
 }
 
 /** Sets the key of the columns, and plans which rows are read. Throws `SourceProblem` for settings that do not fit the columns. */
@@ -65,12 +67,15 @@ export async function planIncrement(
   const place: CursorPlace = { source, index: cursor, kind, label: columns[cursor]!.label }
   // The clock is read first: a cursor must not be later than the moment when the reading began.
   const clock = readCursorClock(kind, await source.readClock())
+  if (kind !== 'NUMBER' && clock === undefined)
+    throw new Error('Internal error: the clock of the database is unreadable.')
   const store = (value: string | undefined) => (value === undefined ? {} : { cursor: { kind, value, columns: digest } })
   const increment = request.last && (await findIncrement(place, request, digest))
   if (increment && 'largest' in increment) {
     const value = limitToClock(place, increment.largest, clock)
     const deletedColumn = deleted === undefined ? {} : { deletedColumn: columns[deleted]!.name }
-    return { filter: increment.filter, ...store(value), ...deletedColumn }
+    const note = describeIncrement(place, increment.filter, columns[deleted ?? -1]?.label)
+    return { filter: increment.filter, ...store(value), ...deletedColumn, note }
   }
   const largest = await readLargest(place, {})
   const value = largest === undefined ? undefined : limitToClock(place, largest, clock)
@@ -120,6 +125,14 @@ async function readLargest(
 function limitToClock({ kind }: CursorPlace, largest: string, clock: string | undefined): string {
   if (clock === undefined) return largest
   return largest === 'FUTURE' || compareCursorValues(kind, largest, clock) > 0 ? clock : largest
+}
+
+function describeIncrement({ label }: CursorPlace, { cursor }: RowFilter, deletedColumn: string | undefined): string {
+  const rows = cursor
+    ? `Rows with a "${label}" of ${formatValue(cursor.from)} or later, or without one, are read.`
+    : 'All rows are read.'
+  const deletes = deletedColumn === undefined ? 'were deleted' : `were deleted and not marked in "${deletedColumn}"`
+  return `${rows} Rows that ${deletes} in the source stay until the next full run.`
 }
 
 const formatValue = (value: string): string => value.replace(/\.0+$/, '')
