@@ -90,7 +90,7 @@ export interface RowStream {
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
   /**
-   * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows whose keys it marks: true, a
+   * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that it marks: true, a
    * number other than 0, or a date.
    */
   deletedColumn?: string

@@ -31,7 +31,7 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set if each row is a part of a record in another table of the same run. */
   partOf?: PartOf
-  /** The column that marks deleted rows. A merge deletes the rows whose keys it marks: true, a number other than 0, or a date. */
+  /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
   deletedColumn?: string
   /** Other tables of the schema that the same run has already staged, and replaces together with this one. */
   otherReplacedTables?: readonly string[]

@@ -2559,7 +2559,7 @@ export interface Incremental {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2571,7 +2571,7 @@ export interface IncrementalOfConfiguration {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2583,7 +2583,7 @@ export interface IncrementalOfExport {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string

@@ -6,7 +6,12 @@ import { type Column, type ReadReporter, type RowStream, SourceProblem } from '@
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import type { DatabaseConfig, DatabaseTable } from './database-config.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
-import { createDatabaseSource, reportFullRead, testDatabaseConnection } from './database-source.ts'
+import {
+  createDatabaseSource,
+  listStatementColumns,
+  reportFullRead,
+  testDatabaseConnection,
+} from './database-source.ts'
 import { createIncrementState, findIncrementStart, type StoredCursor } from './increments/increment-settings.ts'
 
 type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
@@ -37,7 +42,7 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
     const { query, tables, ...server } = config
     if (!table && query === undefined && !tables?.length)
       throw new SourceProblem('NOTHING_TO_READ', 'Name the table in `within`, such as `public.cases`.')
-    return await testDatabaseConnection(table ? { ...server, tables: [table] } : config, resolveAddresses, signal)
+    return await listStatementColumns(table ? { ...server, tables: [table] } : config, resolveAddresses, signal)
   }
 
   function readRows(request: ReadRequest, report: ReadReporter, signal: AbortSignal, increment: object) {
@@ -96,7 +101,7 @@ function parseTableId(id: string): DatabaseTable {
   return point > 0 ? { schema: id.slice(0, point), name: id.slice(point + 1) } : { name: id }
 }
 
-/** Adds the settings to cursors. A single table becomes the pipeline's own table, whose name is the empty string in a stream. */
+/** Adds the settings to cursors. A single table becomes the pipeline's own table, which is the empty string in a stream. */
 async function* toPipelineStreams(
   streams: AsyncIterable<RowStream>,
   request: ReadRequest,

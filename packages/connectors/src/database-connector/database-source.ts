@@ -29,11 +29,13 @@ export function createDatabaseSource(
   return { read: (config, report, signal) => readDatabase(config, resolveAddresses, limits, report, signal) }
 }
 
-/**
- * Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Returns the
- * columns of the last statement. Throws `SourceProblem`.
- */
-export async function testDatabaseConnection(
+/** Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws `SourceProblem`. */
+export async function testDatabaseConnection(...connection: Parameters<typeof listStatementColumns>): Promise<void> {
+  await listStatementColumns(...connection)
+}
+
+/** Returns the columns of the query, or of the last table. Reads no rows. Throws `SourceProblem`. */
+export async function listStatementColumns(
   config: DatabaseConfig,
   connectable: AddressResolver,
   signal: AbortSignal,

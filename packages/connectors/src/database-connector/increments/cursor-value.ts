@@ -19,7 +19,7 @@ const kindsByType: Partial<Record<DataType, CursorKind>> = {
   TIMESTAMPTZ: 'TIMESTAMPTZ',
 }
 
-/** Returns undefined for a type whose values cannot be compared exactly. */
+/** Returns undefined for a type with values that cannot be compared exactly. */
 export const findCursorKind = (dataType: DataType): CursorKind | undefined => kindsByType[dataType]
 
 const momentPattern =

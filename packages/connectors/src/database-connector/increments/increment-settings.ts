@@ -13,7 +13,7 @@ export interface IncrementSettings {
   deletedColumn?: string
 }
 
-/** Where the next increment of a table continues. */
+/** The position from which the next increment of a table continues. */
 export interface StoredCursor {
   kind: CursorKind
   /** A result of `parseCursorValue`. */

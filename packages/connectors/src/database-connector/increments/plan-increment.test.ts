@@ -28,7 +28,7 @@ const missing = 'INCREMENTAL_COLUMN_MISSING'
 const unsuitable = 'INCREMENTAL_COLUMN_UNSUITABLE'
 const offered = 'is not a column of the source. Choose one of "id", "note", "share", "Moved", "gone".'
 const comparable =
-  'whose values cannot be compared exactly. Choose a column with dates, timestamps, integers or decimals, or convert it in a query.'
+  'Its values cannot be compared exactly. Choose a column with dates, timestamps, integers or decimals, or convert it in a query.'
 
 describe('a plan of an incremental read', () => {
   it.each<[string, Partial<IncrementRequest>, Column[] | undefined, string, string]>([
@@ -73,21 +73,21 @@ describe('a plan of an incremental read', () => {
       { cursorColumn: 'note', lookback: 60 },
       undefined,
       unsuitable,
-      `The cursor column "note" is TEXT, ${comparable}`,
+      `The cursor column "note" is TEXT. ${comparable}`,
     ],
     [
       'the cursor is a floating-point number',
       { cursorColumn: 'share' },
       undefined,
       unsuitable,
-      `The cursor column "share" is DOUBLE, ${comparable}`,
+      `The cursor column "share" is DOUBLE. ${comparable}`,
     ],
     [
       'the cursor is a boolean',
       { cursorColumn: 'gone' },
       undefined,
       unsuitable,
-      `The cursor column "gone" is BOOLEAN, ${comparable}`,
+      `The cursor column "gone" is BOOLEAN. ${comparable}`,
     ],
     [
       'the deleted column is text',

@@ -11,11 +11,11 @@ import {
 import { createDigest, type IncrementSettings, type StoredCursor } from './increment-settings.ts'
 import type { RowFilter } from './row-filter.ts'
 
-/** What the thread needs to plan a read with `incremental` settings. */
+/** The settings of incremental reads, with the stored cursor of the last one. */
 export interface IncrementRequest extends IncrementSettings {
-  /** Where the increment continues; absent for a full read. */
+  /** The increment continues from it; absent for a full read. */
   last?: StoredCursor
-  /** False for a preview and a test, whose rows are not stored: the cursor column is not searched for its largest value. */
+  /** False for a preview and a test, which store no rows: the cursor column is not searched for its largest value. */
   storesCursor: boolean
 }
 
@@ -30,7 +30,7 @@ export interface CursorSource {
 /** The plan of a read. It is sent from the thread to the main thread. */
 export interface IncrementPlan {
   filter: RowFilter
-  /** Where the next increment continues. Absent if no row has a cursor. */
+  /** The next increment continues from it. Absent if no row has a cursor. */
   cursor?: StoredCursor
   /** Why everything is read although the increment could have continued. */
   fullRead?: string
@@ -175,7 +175,7 @@ function getCursorKind({ label, dataType }: Column): CursorKind {
   const kind = findCursorKind(dataType)
   if (kind) return kind
   throw unsuitable(
-    `The cursor column "${label}" is ${dataType}, whose values cannot be compared exactly. Choose a column with dates, timestamps, integers or decimals, or convert it in a query.`,
+    `The cursor column "${label}" is ${dataType}. Its values cannot be compared exactly. Choose a column with dates, timestamps, integers or decimals, or convert it in a query.`,
   )
 }
 

@@ -3,7 +3,7 @@ import type { CursorKind } from './cursor-value.ts'
 
 /** The rows of a statement that are read. `index` is the position of a column, from 0. */
 export interface RowFilter {
-  /** Excludes rows whose cursor is smaller than `from`. Rows without a cursor are read each time, because they cannot be compared. */
+  /** Excludes rows with a cursor smaller than `from`. Rows without a cursor are read each time, because they cannot be compared. */
   cursor?: { index: number; kind: CursorKind; from: string }
   /** Excludes rows that are marked as deleted. */
   notDeleted?: { index: number; dataType: DataType }

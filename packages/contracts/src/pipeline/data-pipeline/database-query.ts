@@ -79,7 +79,7 @@ const IncrementalRead = Type.Object(
         'The column that each change of a row increases: a date, a timestamp, an integer or a decimal.',
         'updated_at',
       ),
-      'an increment reads the rows whose cursor is not smaller than the largest one before',
+      'an increment reads the rows with a cursor that is not smaller than the largest one before',
     ),
     key: requiredBecause(
       describeField(
@@ -94,7 +94,7 @@ const IncrementalRead = Type.Object(
       describeField(
         Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
         'Look back',
-        'How far an increment also reads rows before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0.',
+        'An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0.',
         600,
       ),
     ),

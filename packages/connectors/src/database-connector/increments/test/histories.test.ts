@@ -74,7 +74,7 @@ const fixed: History[] = [
 ]
 const runs = drawCount({ short: 0, long: 40 })
 
-/** A server whose clock differs from UTC, so that times without a zone are local. */
+/** The clock of the server differs from UTC, so that times without a zone are local. */
 const offset = '+05:45'
 
 interface Dialect {
@@ -175,20 +175,23 @@ describe.each(databasesHere)('incremental reads of $name', ({ name, missing, sta
         cursorType === 'bigint'
           ? String(bigintBase + BigInt(value))
           : `12345678901234567890.${String(value).padStart(10, '0')}`
-      function cursorOf(cursor: Write['cursor']): string {
-        if (cursor === 'NULL') return 'null'
-        const isFound = hasLookback || (cursor === 'TIE' && !hasFuture)
-        if (cursor === 'TIE' && isFound && last !== undefined) return last
+      /** Returns the value of a cursor, and whether it is the largest one up to the clock. */
+      function cursorOf(cursor: Write['cursor']): { value: string; isLargest?: true } {
+        if (cursor === 'NULL') return { value: 'null' }
+        if (cursor === 'TIE' && last !== undefined && (hasLookback || !hasFuture)) return { value: last }
+        const isLate = cursor === 'LATE' && hasLookback
         if (isNumber(cursorType))
-          return number(cursor === 'LATE' && hasLookback ? Math.max(0, count - 50) : (count += 1))
+          return isLate ? { value: number(Math.max(0, count - 50)) } : { value: number((count += 1)), isLargest: true }
         if (cursor === 'FUTURE') {
           hasFuture = true
-          return dialect.clock(cursorType, 10 * yearSeconds)
+          return { value: dialect.clock(cursorType, 10 * yearSeconds) }
         }
-        return dialect.clock(cursorType, cursor === 'LATE' && hasLookback ? -3_000 : 0)
+        return isLate
+          ? { value: dialect.clock(cursorType, -3_000) }
+          : { value: dialect.clock(cursorType, 0), isLargest: true }
       }
       return async ({ id, text, cursor, isDeleted }: Write) => {
-        const value = cursorOf(cursor)
+        const { value, isLargest } = cursorOf(cursor)
         const body = text === null ? 'null' : `'${text}'`
         const mark = {
           boolean: isDeleted ? 'true' : 'false',
@@ -198,7 +201,7 @@ describe.each(databasesHere)('incremental reads of $name', ({ name, missing, sta
         const gone = deletedType ? `, ${mark[deletedType]}` : ''
         await database.run(`delete from ${table} where site = 7 and id = ${id}`)
         await database.run(`insert into ${table} values (7, ${id}, ${body}, ${value}${gone})`)
-        if (cursor === 'NEXT') last = `(select moved from (select * from ${table}) as written where id = ${id})`
+        if (isLargest) last = `(select moved from (select * from ${table}) as written where id = ${id})`
       }
     }
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import oracledb from 'oracledb'
 import type { Client } from 'pg'
-import type { Answer } from '@sluice/warehouses/testing/responses'
 import { type StandIn, tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { buildFilteredQuery, buildLargestQuery } from '../../../oracle/oracle-session.ts'
 import type { OracleField } from '../../../oracle/columns.ts'
@@ -82,18 +81,18 @@ describe('increments of SQL Server, simulated with a TDS server', () => {
   let server: StandIn
   let largest: string | null = '2026-01-31T12:30:00.007'
   beforeAll(async () => {
-    const text = (...names: string[]): Answer['columns'] => names.map((name) => [name, 'text'])
+    const text = (...names: string[]) => names.map((name): [string, 'text'] => [name, 'text'])
     server = await tdsStandIn({
       answer({ text: statement }) {
         if (statement.includes('snapshot_isolation_state'))
           return {
-            columns: [['state', 'int'], ...text('utc', 'local')!],
+            columns: [['state', 'int'], ...text('utc', 'local')],
             rows: [[1, '2026-02-01T00:00:00.1234567', '2026-02-01T01:00:00.1234567']],
           }
         if (statement.includes('dm_exec'))
           return {
             columns: [
-              ...text('name', 'system_type_name', 'user_type_name')!,
+              ...text('name', 'system_type_name', 'user_type_name'),
               ['precision', 'int'],
               ['scale', 'int'],
               ['error_message', 'text'],
