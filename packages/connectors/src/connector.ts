@@ -59,7 +59,7 @@ export interface Connector {
    */
   canReadIncrement?(request: ReadRequest): Promise<boolean>
   /** Returns whether cursors are timestamps or opaque values. NONE, or an absent method, means that the source has no cursors. */
-  getCursorKind?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
+  getCursorKind?(settings: unknown): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Sends a small request that needs the credentials. The method is absent if the source has no connection to test. */
   testConnection?(request: ReadRequest, signal: AbortSignal): Promise<void>
   /** Lists the options of a setting in display order. Returns undefined for an unknown kind. The method is absent if no setting has options. */

@@ -6,14 +6,11 @@ export const unsupportedByStores = {
   signInPage: 'Stores return XML to programs, never a sign-in page.',
 } as const
 
-const whole = 'A query does not report when a row was changed: each run reads everything and replaces the rows.'
 const noHttp = 'The protocol has no such feature.'
 
 /** Of every database. */
 export const unsupportedByDatabases = {
   groups: 'A query returns one table.',
-  increment: whole,
-  edit: whole,
   breaksOff:
     'A broken query cannot be resumed: the attempt fails, the old rows stay, and the worker starts another attempt.',
   retryAfter: noHttp,

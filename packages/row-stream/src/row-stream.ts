@@ -112,6 +112,11 @@ export interface RowStream {
    * joined by `/`. An increment has all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
+  /**
+   * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that it marks: true, a
+   * number other than 0, or a date.
+   */
+  deletedColumn?: string
   /** Called for an increment after all rows. Returns true if the rows are the complete table, so that they replace it. */
   whole?(): boolean
 }

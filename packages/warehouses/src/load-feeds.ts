@@ -128,7 +128,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
-    const { sparse = false, unread } = feed
+    const { sparse = false, unread, deletedColumn } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
     const { load, written, profile } = await stageFeed(feed, { signal, isProfiled }, staging, (columns, number) =>
       warehouse.loader.stage(
@@ -142,6 +142,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
           shape,
           ...(job.onPlan && { dry: true }),
           ...(partOf && { partOf }),
+          ...(deletedColumn !== undefined && { deletedColumn }),
           otherReplacedTables: [...loads.keys()],
         },
         signal,

@@ -31,6 +31,8 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set if each row is a part of a record in another table of the same run. */
   partOf?: PartOf
+  /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
+  deletedColumn?: string
   /** Other tables of the schema that the same run has already staged, and replaces together with this one. */
   otherReplacedTables?: readonly string[]
   /** A dry run: the load is planned and never published, so its schema need not exist. */

@@ -106,8 +106,16 @@ export interface ReadyTable {
   schema: string
   table: string
   staging: string
-  /** Set if the rows are merged into the table: the key, the replaced columns if not all, and the parent table of group rows. */
-  merge?: { keys: readonly string[]; columns?: readonly string[]; records?: StagedRecords }
+  /**
+   * Set if the rows are merged into the table: the key, the replaced columns if not all, the parent table of group rows, and the
+   * column that marks deleted rows.
+   */
+  merge?: {
+    keys: readonly string[]
+    columns?: readonly string[]
+    records?: StagedRecords
+    deletedColumn?: string
+  }
 }
 
 /** A relation of the last load that a query would read: a table by its qualified name, or a view that shows its rows. */

@@ -1,4 +1,5 @@
 import { type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
+import type { DataType } from '@sluice/contracts'
 import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
 
 interface StagedLoadState extends IncrementColumns {
@@ -44,12 +45,13 @@ export function describeReadyTable(
   recordsLoad: Pick<StagedLoadState, 'stagingTable'> | undefined,
 ): ReadyTable {
   const { target, stagingTable, keys } = load
-  const { schema, table, partOf } = target
+  const { schema, table, partOf, deletedColumn } = target
   const ready = { schema, table, staging: stagingTable }
   if (!merging) return ready
   const records = stagedRecords(recordsLoad, partOf)
   const columns = replacedColumns(load)
-  return { ...ready, merge: { keys, ...(columns && { columns }), ...(records && { records }) } }
+  const deletes = deletedColumn !== undefined && { deletedColumn }
+  return { ...ready, merge: { keys, ...(columns && { columns }), ...(records && { records }), ...deletes } }
 }
 
 export const noKey = (qualifiedName: string) =>
@@ -87,3 +89,30 @@ export const stagedRecords = (
   partOf: PartOf | undefined,
 ): StagedRecords | undefined =>
   load && partOf && { staging: load.stagingTable, keys: partOf.keys, column: partOf.column }
+
+interface DeletionMark {
+  /** Undefined if the increment has no deleted rows. */
+  column: string | undefined
+  /** The columns of the staging table with their types in the warehouse. */
+  columns: readonly { name: string; type: string; dataType: DataType }[]
+  /** Returns the SQL expression of a column. */
+  expression(name: string): string
+}
+
+/** Returns the condition that a row of an increment is marked as deleted. Throws `WarehouseProblem` DELETED_COLUMN_UNUSABLE. */
+export function buildDeletedCondition({ column, columns, expression }: DeletionMark): string | undefined {
+  if (column === undefined) return undefined
+  const found = columns.find(({ name }) => name === column)
+  const value = expression(column)
+  // NULL means that the row exists. The condition is never NULL, so that it can be negated.
+  if (found?.dataType === 'BOOLEAN') return `(${value} is not null and ${value} = cast(1 as ${found.type}))`
+  if (found && /^(SMALLINT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE)$/.test(found.dataType))
+    return `(${value} is not null and ${value} <> 0)`
+  if (found && /^(DATE|TIMESTAMP)/.test(found.dataType)) return `${value} is not null`
+  throw new WarehouseProblem(
+    'DELETED_COLUMN_UNUSABLE',
+    found
+      ? `The column "${column}", which marks deleted rows, is text in the warehouse. Run once with "rebuild": true to give it the type of the source.`
+      : `The column "${column}", which marks deleted rows, is missing in the rows to load. Keep it in the transformation.`,
+  )
+}

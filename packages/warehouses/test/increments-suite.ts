@@ -65,3 +65,61 @@ export function lawOfIncrements(subject: Given): void {
     )
   })
 }
+
+/** A type of a column that marks deleted rows, with values that mark none, and one that does. */
+const marks: [type: string, not: (string | number | null)[], is: string | number][] = [
+  ['BOOLEAN', [null, 'false'], 'true'],
+  ['SMALLINT', [null, 0], 1],
+  ['TIMESTAMP', [null, null], '2026-01-31 12:30:00'],
+]
+
+/** Rows that an increment marks as deleted are not in the table, whether or not they were there before. */
+export function deletesMarkedRows(subject: Given): void {
+  it.each(marks)('delete the rows that a column of type %s marks', async (type, [absent, no], yes) => {
+    const { warehouse } = subject
+    const table = `marked_${type.toLowerCase()}`
+    const shown: string[][] = []
+    const publish = async (
+      rows: (string | number | null)[][],
+      { nameType = 'VARCHAR_50', mode = 'MERGE' as 'MERGE' | 'REPLACE' } = {},
+    ) => {
+      const run = randomUUID()
+      const shape = [...idColumn, ...columns({ name: nameType, gone: type })]
+      const target = { table, columns: shape, run, deletedColumn: 'gone', shape: { merging: mode === 'MERGE' } }
+      await using load = await stage(warehouse, target, rows)
+      return await warehouse.loader.publish([load], async () => true, never, {
+        mode,
+        async gate(tables, signal) {
+          await using preview = await warehouse.loader.exposeStagedRows(tables, { run, attempt: 1 })
+          const query = { text: `select id from ${table}`, schemas: [preview.schema], limit: 100, offset: 0 }
+          const { rows: ids } = await warehouse.queries.query(query, signal)
+          shown.push(inOrder(ids))
+        },
+      })
+    }
+    const ids = async () => inOrder((await rowsIn(warehouse, table)).map(([id]) => [id]))
+    const first = [1, 2, 3].map((id) => [id, 'x', absent!])
+    await publish(first, { mode: 'REPLACE' })
+    await publish([
+      [2, 'x', yes],
+      [3, 'y', no!],
+      [4, 'z', absent!],
+      [5, 'never seen', yes],
+    ])
+    expect(await ids()).toEqual(['[1]', '[3]', '[4]'])
+    // The wider type makes some warehouses copy all rows.
+    const wider = [
+      [3, 'x', yes],
+      [6, 'x', no!],
+      [7, 'x', yes],
+    ]
+    const { tables } = await publish(wider, { nameType: 'TEXT' })
+    expect(tables[0]).toMatchObject({ table })
+    expect(await ids()).toEqual(['[1]', '[4]', '[6]'])
+    expect((await warehouse.catalog.findTable('health', table))?.rowCount).toBe(3)
+    expect(shown.slice(1)).toEqual([
+      ['[1]', '[3]', '[4]'],
+      ['[1]', '[4]', '[6]'],
+    ])
+  })
+}

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LeaseLost, type LoadTarget, type PublishOptions } from '../src/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from './row-fixtures.ts'
-import { lawOfIncrements } from './increments-suite.ts'
+import { deletesMarkedRows, lawOfIncrements } from './increments-suite.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -194,6 +194,7 @@ export function publicationsSuite(subject: Given): void {
     })
 
     lawOfIncrements(subject)
+    deletesMarkedRows(subject)
 
     it('can be queried and refused by a gate', async () => {
       const { warehouse } = subject

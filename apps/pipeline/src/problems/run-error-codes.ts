@@ -132,6 +132,12 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       TABLE_TAKEN: 'The table name is used by another pipeline or view. Rename one of them.',
       TRANSFORMATION_FAILED: 'A transformation failed; the previous data was kept. The message says which and why.',
       DATA_QUALITY_FAILED: 'A check found violations or could not run. A gate kept the previous data; see the results.',
+      INCREMENTAL_COLUMN_MISSING:
+        'A column of `incremental` is not in the source, or its name is not unique. The message lists the columns.',
+      INCREMENTAL_COLUMN_UNSUITABLE:
+        'The type or a value of a column of `incremental` does not suit its purpose. Choose another column.',
+      DELETED_COLUMN_UNUSABLE:
+        'The column that marks deleted rows is missing or text in the warehouse. See the message.',
       NO_PRIMARY_KEY: 'Incremental loads need a primary key. Mark the key columns, or replace the table in full.',
       VARIABLE_UNKNOWN: 'The variable does not exist or has no value. Create it, set its value, or correct its name.',
       VARIABLE_MISPLACED: 'The variable is in quotes or part of a name. Remove them, or use `${name:identifier}`.',

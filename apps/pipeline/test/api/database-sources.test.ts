@@ -77,6 +77,51 @@ describe('a pipeline from PostgreSQL', () => {
     }
   })
 
+  it('loads only new, changed and deleted rows in an incremental run, and says what it cannot find', async () => {
+    await using source = await connected(superuserUrl(database))
+    await source.query(`set role ${username}; create table visits (id int, text text, moved timestamptz, gone boolean);
+      insert into visits select n, 'old', now() - interval '1 day', false from generate_series(1, 3) n`)
+    const worker = await spawnWorker(service.environment)
+    try {
+      const incremental = { cursorColumn: 'moved', key: ['id'], deletedColumn: 'gone' }
+      const uid = await create({ sqlQuery: 'select * from visits', incremental })
+      let count = 0
+      const run = async (mode: string) => {
+        await owner.post(`/data-pipelines/${uid}/run`).send({ mode }).expect(202)
+        count += 1
+        return await until(async () => {
+          const { body: runs } = await owner.get(`/data-pipelines/${uid}/runs`).expect(200)
+          return runs.length === count && runs[0].finished && runs[0]
+        })
+      }
+      expect(await run('FULL')).toMatchObject({ status: 'OK', rowsWritten: 3 })
+      await source.query(`update visits set text = 'new', moved = now() where id = 1;
+        update visits set gone = true, moved = now() where id = 2;
+        delete from visits where id = 3; insert into visits values (4, 'new', now(), null)`)
+      expect(await run('INCREMENTAL')).toMatchObject({ status: 'OK', rowsWritten: 3 })
+      const rows = async () =>
+        (await owner.get(`/data-pipelines/${uid}/data`).expect(200)).body.rows
+          .map(([id, text]: unknown[]) => [id, text])
+          .toSorted()
+      expect(await rows()).toEqual([
+        [1, 'new'],
+        [3, 'old'],
+        [4, 'new'],
+      ])
+      const { text: logs } = await owner.get(`/data-pipelines/${uid}/logs`).expect(200)
+      expect(logs).toContain(
+        'Rows that were deleted and not marked in \\"gone\\" in the source stay until the next full run.',
+      )
+      await owner.post(`/data-pipelines/${uid}/reset-cursor`).send({ from: '2026-01-01T00:00:00Z' }).expect(422)
+      await owner.post(`/data-pipelines/${uid}/reset-cursor`).send({}).expect(200)
+      expect(await run('INCREMENTAL')).toMatchObject({ status: 'OK', rowsWritten: 2 })
+      expect(await rows()).toHaveLength(2)
+    } finally {
+      await worker[Symbol.asyncDispose]()
+      await source.query('drop table visits')
+    }
+  })
+
   it('has a preview with the types and values of a load', async () => {
     const { body: preview } = await owner
       .post('/data-pipelines/preview')
@@ -163,6 +208,22 @@ describe('a look-up of a database', () => {
     expect((await saved({})).body).toEqual(tables)
     const { password: _, ...known } = jdbcSource
     expect((await saved({ jdbcSource: known, query: 'MAN' })).body).toEqual(tables.slice(1))
+  })
+
+  it('lists the columns of a table, and of the query of a saved pipeline', async () => {
+    const { body: columns } = await owner
+      .post('/lookups/SQL_DATABASE_D/columns')
+      .send({ jdbcSource, within: 'public.many' })
+      .expect(200)
+    expect(columns).toEqual([{ id: 'id', code: 'INTEGER', name: 'id' }])
+    const uid = await create({ sqlQuery: 'select 1 as one, now() as two' })
+    const { body: saved } = await owner.post(`/data-pipelines/${uid}/lookups/columns`).send({}).expect(200)
+    expect(saved.map(({ id, code }: { id: string; code: string }) => [id, code])).toEqual([
+      ['one', 'INTEGER'],
+      ['two', 'TIMESTAMPTZ'],
+    ])
+    const { body: unknown } = await owner.post('/lookups/SQL_DATABASE_D/columns').send({ jdbcSource }).expect(422)
+    expect(unknown.detail).toContain('Name the table in `within`')
   })
 
   it('reports the source’s error, and returns 404 for an unknown kind of look-up', async () => {

@@ -204,6 +204,29 @@ describe('a pipeline from a database', () => {
     expect(pointers(body)).toEqual([pointer])
   })
 
+  it('keeps the settings of incremental runs', async () => {
+    const incremental = { cursorColumn: 'updated_at', key: ['site', 'id'], lookback: 600, deletedColumn: 'deleted' }
+    const { id } = await create(databaseBody({ incremental }))
+    expect((await owner.get(`/data-pipelines/${id}`).expect(200)).body.incremental).toEqual(incremental)
+    await owner.put(`/data-pipelines/${id}`).send(databaseBody()).expect(200)
+    expect((await owner.get(`/data-pipelines/${id}`).expect(200)).body.incremental).toBeUndefined()
+    const reset = await owner.post(`/data-pipelines/${id}/reset-cursor`).send({}).expect(422)
+    expect(reset.body.detail).toContain('has no cursor to reset')
+  })
+
+  it.each([
+    ['without a key', { cursorColumn: 'a' }, '/incremental/key'],
+    ['with an empty key', { cursorColumn: 'a', key: [] }, '/incremental/key'],
+    ['with a key column twice', { cursorColumn: 'a', key: ['b', 'b'] }, '/incremental/key'],
+    ['without a cursor column', { key: ['a'] }, '/incremental/cursorColumn'],
+    ['with an interval as lookback', { cursorColumn: 'a', key: ['b'], lookback: '5 min' }, '/incremental/lookback'],
+    ['with a negative lookback', { cursorColumn: 'a', key: ['b'], lookback: -1 }, '/incremental/lookback'],
+    ['with an unknown field', { cursorColumn: 'a', key: ['b'], deleted: 'c' }, '/incremental/deleted'],
+  ])('is refused with incremental settings %s', async (_what, incremental, pointer) => {
+    const { body } = await owner.post('/data-pipelines').send(databaseBody({ incremental })).expect(400)
+    expect(pointers(body)).toEqual([pointer])
+  })
+
   it('refuses an uploaded file', async () => {
     const { id } = await create(databaseBody())
     const { body } = await owner.post(`/data-pipelines/${id}/file`).type('text/csv').send('a\n').expect(422)

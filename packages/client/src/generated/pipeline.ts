@@ -150,7 +150,7 @@ export const dataPipelines = {
   testSource: { method: 'post', path: '/data-pipelines/test-connection', effect: 'read' } as Operation<'/data-pipelines/test-connection', undefined, SourceBody, ResultEnvelope, undefined>,
   /** Test the connection to the source of a pipeline. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
-  /** List the options of a source before it is saved. Databases have the kind `tables`, `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the options of the source of a pipeline. An absent jdbcSource, url, bucket or container has the stored value. An absent password or token has the stored value if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
@@ -1575,6 +1575,8 @@ export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1588,6 +1590,8 @@ export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1601,6 +1605,8 @@ export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1614,6 +1620,8 @@ export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1627,6 +1635,8 @@ export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1640,6 +1650,8 @@ export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1653,6 +1665,8 @@ export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1666,6 +1680,8 @@ export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBo
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1768,6 +1784,8 @@ export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -1781,6 +1799,8 @@ export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBody
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -2599,6 +2619,42 @@ export interface ImportOptions {
   idScheme?: string
   /** Whether DHIS2 only checks the values and stores nothing. Default: false. */
   dryRun?: boolean
+}
+
+/** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+export interface Incremental {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+export interface IncrementalOfConfiguration {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+export interface IncrementalOfExport {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
 }
 
 export interface JdbcSource {
@@ -4140,6 +4196,8 @@ export interface SqlDatabaseAPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4155,6 +4213,8 @@ export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4168,6 +4228,8 @@ export interface SqlDatabaseASourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4181,6 +4243,8 @@ export interface SqlDatabaseBPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4196,6 +4260,8 @@ export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4209,6 +4275,8 @@ export interface SqlDatabaseBSourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4222,6 +4290,8 @@ export interface SqlDatabaseCPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4237,6 +4307,8 @@ export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4250,6 +4322,8 @@ export interface SqlDatabaseCSourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4263,6 +4337,8 @@ export interface SqlDatabaseDPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4278,6 +4354,8 @@ export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4291,6 +4369,8 @@ export interface SqlDatabaseDSourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier?: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4681,6 +4761,8 @@ export interface WarehouseAPipeline extends DataPipelineFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4696,6 +4778,8 @@ export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */
@@ -4709,6 +4793,8 @@ export interface WarehouseASourceBody extends SourceBodyFields {
   sqlQuery?: string
   /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
   tables?: TableMetadata[]
+  /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
+  incremental?: Incremental
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
   roleIdentifier: string
   /** The region of the warehouse. DEFAULT is the region of the service. */

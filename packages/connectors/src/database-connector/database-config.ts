@@ -1,3 +1,5 @@
+import type { IncrementRequest } from './increments/plan-increment.ts'
+
 /** A database to read: its address, the login, and a query or tables. */
 export interface DatabaseConfig {
   /** The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver. */
@@ -13,6 +15,8 @@ export interface DatabaseConfig {
   trustServerCertificate: boolean
   query?: string
   tables?: readonly DatabaseTable[]
+  /** Absent for a read without `incremental` settings. */
+  increment?: IncrementRequest
 }
 
 export interface DatabaseTable {

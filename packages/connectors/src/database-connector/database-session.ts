@@ -2,6 +2,8 @@ import type { Socket } from 'node:net'
 import type { Column, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { TupleSink } from './tuple-sink.ts'
+import type { CursorSource } from './increments/plan-increment.ts'
+import type { RowFilter } from './increments/row-filter.ts'
 
 /** The statement that one row stream reads: a query of the user, or a table. */
 export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
@@ -31,7 +33,7 @@ export interface DescribedStatement {
 }
 
 /** A signed-in, read-only connection. Methods throw errors of the driver, which `classifyError` of the engine explains. */
-export interface DatabaseSession extends AsyncDisposable {
+export interface DatabaseSession extends AsyncDisposable, CursorSource {
   readonly notes: ReadNote[]
   /** Returns a number that grows while the database responds, such as the number of received bytes. */
   received(): number
@@ -39,8 +41,8 @@ export interface DatabaseSession extends AsyncDisposable {
   describe(statement: SourceStatement): Promise<DescribedStatement>
   /** Asks the database to stop the current query and ends the connection. Can be called at any time. */
   cancel(): Promise<void>
-  /** Reads the rows of the statement that was described last. Returns notes about the rows. */
-  read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]>
+  /** Reads the rows of the statement that was described last, and that the filter includes. Returns notes about the rows. */
+  read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]>
 }
 
 export interface DatabaseEngine {
@@ -108,7 +110,7 @@ export function buildStatement(statement: SourceStatement, quoted: (name: string
  * Returns a query that evaluates expressions over the columns c1, c2 … of an inner query. The database has already parsed the inner query alone, so
  * it is complete: its brackets, quotes and comments cannot reach outside. A line break ends a line comment at its end.
  */
-export function wrapQuery(query: string, expressions: readonly string[], columns: number): string {
+export function wrapQuery(query: string, expressions: readonly string[], columns: number, where = ''): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
-  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})${where}`
 }

@@ -30,19 +30,26 @@ export function createDatabaseSource(
 }
 
 /** Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws `SourceProblem`. */
-export async function testDatabaseConnection(
+export async function testDatabaseConnection(...connection: Parameters<typeof listStatementColumns>): Promise<void> {
+  await listStatementColumns(...connection)
+}
+
+/** Returns the columns of the query, or of the last table. Reads no rows. Throws `SourceProblem`. */
+export async function listStatementColumns(
   config: DatabaseConfig,
   connectable: AddressResolver,
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
-): Promise<void> {
+): Promise<RowStream['columns']> {
   const addresses = await resolveHost(config, connectable)
   const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
-  for (;;) {
-    const { kind } = await thread.receive()
-    if (kind === 'finished') return
-    if (kind === 'described') thread.send({ kind: 'next' })
+  for (let columns: RowStream['columns'] = []; ; ) {
+    const message = await thread.receive()
+    if (message.kind === 'finished') return columns
+    if (message.kind !== 'described') continue
+    columns = message.columns
+    thread.send({ kind: 'next' })
   }
 }
 
@@ -58,16 +65,31 @@ async function* readDatabase(
   const addresses = await resolveHost(config, connectable)
   await using reading = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
-    const { columns, bytes } = await reading.describe()
+    const { columns, bytes, increment } = await reading.describe()
+    const { cursor, fullRead, deletedColumn } = increment ?? {}
+    if (fullRead !== undefined) reportFullRead(report, fullRead)
     report.log(
       'INFO',
       'LOW',
       `Read ${table || 'the query'}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
     )
     const size = bytes === undefined ? {} : { size: bytes }
-    yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size } }
+    yield {
+      table,
+      columns,
+      content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size },
+      ...(cursor && { cursor: () => cursor }),
+      ...(fullRead !== undefined && { whole: () => true }),
+      ...(deletedColumn !== undefined && { deletedColumn }),
+    }
     reading.next()
   }
+}
+
+/** Reports that an increment was requested, but everything is read. */
+export function reportFullRead(report: ReadReporter, reason: string): void {
+  report.log('INFO', 'MEDIUM', reason)
+  report.readsEverything?.(reason)
 }
 
 function listStatements({ query, tables }: DatabaseConfig): SourceStatement[] {
@@ -100,7 +122,7 @@ class DatabaseReader implements AsyncDisposable {
     this.#thread = startDatabaseThread(job, signal)
   }
 
-  async describe(): Promise<{ columns: RowStream['columns']; bytes?: number | undefined }> {
+  async describe(): Promise<Omit<Extract<DatabaseMessage, { kind: 'described' }>, 'kind' | 'notes'>> {
     for (;;) {
       const message = await this.#thread.receive()
       if (message.kind !== 'connected' && message.kind !== 'described') continue

@@ -4,9 +4,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { toUniqueIdentifiers, type Column, SourceProblem } from '@sluice/row-stream'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import { type DatabaseSession, loadEngine } from './database-session.ts'
+import { type DatabaseSession, type DescribedStatement, loadEngine } from './database-session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
+import { planIncrement } from './increments/plan-increment.ts'
+import type { RowFilter } from './increments/row-filter.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
@@ -15,6 +17,9 @@ type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 
 /** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
 const beforeRows: WatchedSink = { isFull: false, rows: 1 }
+
+/** The state while the database searches all rows. */
+const beforeFirstRow: WatchedSink = { isFull: false, rows: 0 }
 
 const mainThreadPort = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
@@ -72,7 +77,7 @@ async function readStatements(session: DatabaseSession): Promise<void> {
     const described = await runWithSilenceTimeout(session, beforeRows, () => session.describe(statement))
     const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
-    sendMessage({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
+    const filter = await describeRead(session, columns, described)
     const command = await receiveCommand()
     if (command.kind !== 'rows') continue
     const rowsBefore = earlierRows
@@ -81,13 +86,34 @@ async function readStatements(session: DatabaseSession): Promise<void> {
         tuples.buffer,
       ]),
     )
-    const notes = await runWithSilenceTimeout(session, tupleSink, () => session.read(command.types, tupleSink!))
+    const notes = await runWithSilenceTimeout(session, tupleSink, () => session.read(command.types, tupleSink!, filter))
     tupleSink.flush()
     earlierRows += tupleSink.rows
     sendMessage({ kind: 'done', notes })
     await receiveCommand()
   }
   sendMessage({ kind: 'finished' })
+}
+
+/** Plans which rows of the described statement are read, and sends the description and the plan. */
+async function describeRead(
+  session: DatabaseSession,
+  columns: Column[],
+  { notes, bytes }: Pick<DescribedStatement, 'notes' | 'bytes'>,
+): Promise<RowFilter> {
+  const { increment: requested } = config
+  if (!requested) {
+    sendMessage({ kind: 'described', columns, notes, bytes })
+    return {}
+  }
+  // The search for the largest cursor can scan all rows before it returns anything.
+  const { filter, note, ...increment } = await runWithSilenceTimeout(session, beforeFirstRow, () =>
+    planIncrement(session, columns, requested),
+  )
+  const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
+  // The estimate describes all rows.
+  sendMessage({ kind: 'described', columns, notes: allNotes, bytes: filter.cursor ? undefined : bytes, increment })
+  return filter
 }
 
 /** Opens a session. The silence timeout also applies while the connection is being set up. */

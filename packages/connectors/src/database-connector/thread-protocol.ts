@@ -2,6 +2,7 @@ import type { Column, ProblemMessage, RejectedRow, StoredType } from '@sluice/ro
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { ReadNote, SourceStatement } from './database-session.ts'
 import type { DatabaseTotals } from './tuple-sink.ts'
+import type { IncrementPlan } from './increments/plan-increment.ts'
 
 /** The data with which a thread starts. Only this object contains the credentials; messages and logs never do. */
 export interface DatabaseJob {
@@ -25,7 +26,13 @@ export type DatabaseCommand =
 /** Messages from the thread. A batch message transfers ownership of its memory. */
 export type DatabaseMessage =
   | { kind: 'connected'; notes: ReadNote[] }
-  | { kind: 'described'; columns: Column[]; notes: ReadNote[]; bytes?: number | undefined }
+  | {
+      kind: 'described'
+      columns: Column[]
+      notes: ReadNote[]
+      bytes?: number | undefined
+      increment?: Omit<IncrementPlan, 'filter' | 'note'> | undefined
+    }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
   | { kind: 'done'; notes: ReadNote[] }
   | { kind: 'finished' }

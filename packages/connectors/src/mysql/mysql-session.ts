@@ -16,6 +16,14 @@ import { openSocket } from '../database-connector/open-socket.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { type MysqlField, mysqlColumnType, needsTextConversion } from './columns.ts'
 import { classifyMysqlError } from './problems.ts'
+import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
+import {
+  buildWhere,
+  dropZeros,
+  type FilterSyntax,
+  formatNumber,
+  type RowFilter,
+} from '../database-connector/increments/row-filter.ts'
 import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
@@ -114,6 +122,9 @@ class MysqlSession implements DatabaseSession {
   readonly #byteLimit: MysqlByteLimit
   readonly #access: SessionParameters
   #prepared: PreparedStatement | undefined
+  /** The statement that was described last: a query of a table, to which a condition can be added, or a query of the user. */
+  #statement = { text: '', isTable: false }
+  #clock: SourceClock = { utc: '', local: '' }
   #labels: string[] = []
   /** Rejects the pending operation when the connection is lost. */
   #broken: (error: Error) => void = () => {}
@@ -129,7 +140,12 @@ class MysqlSession implements DatabaseSession {
   received = (): number => this.#socket.bytesRead
 
   async begin(): Promise<void> {
-    const [[version]] = [await this.#query<{ version: string }>('select version() as version')]
+    // The clock is read before the snapshot, and before this session changes its time zone.
+    const [version] = await this.#query<{ version: string } & SourceClock>(
+      'select version() as version, cast(utc_timestamp(6) as char) as utc, cast(now(6) as char) as local',
+    )
+    const { utc = '', local = '' } = version ?? {}
+    this.#clock = { utc, local }
     const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
     await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
@@ -141,7 +157,7 @@ class MysqlSession implements DatabaseSession {
   }
 
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
-    const text = buildStatement(statement, quoteName)
+    let text = buildStatement(statement, quoteName)
     assertQuery(text)
     let prepared = await this.#prepare(text)
     if (prepared.columns.length === 0) throw new StatementNotAllowedError()
@@ -149,10 +165,13 @@ class MysqlSession implements DatabaseSession {
     const notes: ReadNote[] = []
     const fields = prepared.columns
     if (fields.some(needsTextConversion)) {
-      if ('name' in statement) prepared = await this.#prepare(buildTableQuery(statement, fields))
-      else notes.push(createGeometryNote(fields))
+      if ('name' in statement) {
+        text = buildTableQuery(statement, fields)
+        prepared = await this.#prepare(text)
+      } else notes.push(createGeometryNote(fields))
     }
     this.#prepared = prepared
+    this.#statement = { text, isTable: 'name' in statement }
     this.#labels = fields.map(({ name }) => name)
     const columns = prepared.columns.map((field, index): DescribedColumn => {
       const column = { label: this.#labels[index]!, ...mysqlColumnType(field) }
@@ -178,8 +197,32 @@ class MysqlSession implements DatabaseSession {
     }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
-    const prepared = this.#prepared!
+  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
+    const { text } = this.#statement
+    const largest = `cast(max(${quoteName(this.#labels[index]!)}) as char) as largest`
+    const [row] = await this.#query<{ largest: string | null }>(
+      `select ${largest} from (\n${text}\n) as source${buildWhere(filter, this.#filterSyntax)}`,
+    )
+    return row!.largest
+  }
+
+  async readClock(): Promise<SourceClock> {
+    return this.#clock
+  }
+
+  get #filterSyntax(): FilterSyntax {
+    return createFilterSyntax(this.#labels)
+  }
+
+  /** Prepares the statement with a condition. A table is read without a derived table, which old servers would write to disk first. */
+  #prepareFiltered(where: string): Promise<PreparedStatement> {
+    const { text, isTable } = this.#statement
+    return this.#prepare(isTable ? text + where : `select * from (\n${text}\n) as source${where}`)
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
+    const where = buildWhere(filter, this.#filterSyntax)
+    const prepared = where === '' ? this.#prepared! : await this.#prepareFiltered(where)
     const reading = Promise.withResolvers<void>()
     this.#byteLimit.startResponse()
     this.#broken = reading.reject
@@ -253,6 +296,18 @@ class MysqlSession implements DatabaseSession {
     })
   }
 }
+
+const createFilterSyntax = (labels: readonly string[]): FilterSyntax => ({
+  column: (index) => quoteName(labels[index]!),
+  literal: (value, kind) =>
+    kind === 'NUMBER'
+      ? formatNumber(value)
+      : `cast('${dropZeros(value)}' as ${kind === 'DATE' ? 'date' : 'datetime(6)'})`,
+  falseLiteral: '0',
+  // Dates with a zero year, month or day become NULL in the warehouse.
+  isAbsentDate: (column) =>
+    `(${column} is null or year(${column}) = 0 or month(${column}) = 0 or dayofmonth(${column}) = 0)`,
+})
 
 const isPrimaryKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
 

@@ -1,5 +1,6 @@
 import oracledb from 'oracledb'
 import type { StoredType } from '@sluice/row-stream'
+import { type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
 
 /** A column of a query as the driver describes it. */
 export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'precision' | 'scale'>
@@ -61,6 +62,23 @@ export function getFetchType({ dbType }: { dbType?: unknown }): { type: oracledb
   if (dbType === oracledb.DB_TYPE_BLOB) return { type: oracledb.DB_TYPE_RAW }
   return undefined
 }
+
+/** Returns the syntax of conditions over the columns of a statement. */
+export const createFilterSyntax = (fields: readonly OracleField[]): FilterSyntax => ({
+  column: (index) => quoteName(fields[index]!.name),
+  literal(value, kind, index) {
+    if (kind === 'NUMBER') return formatNumber(value)
+    // A literal of another type would convert the column, so that its index is not used.
+    if (fields[index]!.dbType === oracledb.DB_TYPE_DATE)
+      return `to_date('${value.slice(0, 19)}', 'YYYY-MM-DD HH24:MI:SS')`
+    if (kind === 'TIMESTAMPTZ') return `to_timestamp_tz('${value} +00:00', 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM')`
+    return `to_timestamp('${value}', 'YYYY-MM-DD HH24:MI:SS.FF9')`
+  },
+  falseLiteral: 'false',
+})
+
+/** Quotes a name. Quotation marks need no escape, because Oracle does not allow them in names. */
+export const quoteName = (name: string): string => `"${name.replaceAll('"', '')}"`
 
 /** Returns the function that converts fetched values of a column. Returns undefined if they need no conversion. */
 export function createValueConverter({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {

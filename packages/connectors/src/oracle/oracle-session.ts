@@ -13,7 +13,16 @@ import {
 } from '../database-connector/database-session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
-import { type OracleField, oracleColumnType, createValueConverter, getFetchType } from './columns.ts'
+import {
+  type OracleField,
+  oracleColumnType,
+  createFilterSyntax,
+  createValueConverter,
+  getFetchType,
+  quoteName,
+} from './columns.ts'
+import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
+import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import { classifyOracleError, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
@@ -48,6 +57,7 @@ async function openOracleSession(access: SessionParameters): Promise<DatabaseSes
         'trustServerCertificate has a limited effect: Oracle’s driver always checks the issuer of the certificate and skips only the check of its name.',
     })
   await byteLimit.request(() => connection.execute(sessionSettings))
+  await session.recordClock()
   await byteLimit.request(() => connection.execute('set transaction read only'))
   return session
 }
@@ -66,7 +76,9 @@ class OracleSession implements DatabaseSession {
   readonly #connection: oracledb.Connection
   readonly #byteLimit: OracleByteLimit
   #text = ''
+  #isTable = false
   #columns: OracleField[] = []
+  #clock: SourceClock = { utc: '', local: '' }
   #received = 0
 
   constructor(connection: oracledb.Connection, byteLimit: OracleByteLimit) {
@@ -76,8 +88,32 @@ class OracleSession implements DatabaseSession {
 
   received = (): number => this.#received
 
+  /** Reads the clock of the server, before the transaction begins. */
+  async recordClock(): Promise<void> {
+    const text = `select to_char(sys_extract_utc(systimestamp), 'YYYY-MM-DD HH24:MI:SS.FF9'), to_char(systimestamp, 'YYYY-MM-DD HH24:MI:SS.FF9') from dual`
+    const [utc = '', local = ''] = (await this.#fetchRow(text)) as string[]
+    this.#clock = { utc, local }
+  }
+
+  async readClock(): Promise<SourceClock> {
+    return this.#clock
+  }
+
+  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
+    const query = buildLargestQuery(this.#text, this.#columns, index, filter)
+    const [largest] = await this.#fetchRow(query)
+    return typeof largest === 'string' ? largest : null
+  }
+
+  async #fetchRow(text: string): Promise<unknown[]> {
+    const options = { outFormat: oracledb.OUT_FORMAT_ARRAY, fetchTypeHandler: getFetchType }
+    const { rows } = await this.#byteLimit.request(() => this.#connection.execute<unknown[]>(text, [], options))
+    return rows?.[0] ?? []
+  }
+
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
     this.#text = buildStatement(statement, quoteName)
+    this.#isTable = 'name' in statement
     const { metaData, statementType } = await this.#byteLimit.request(() =>
       this.#connection.getStatementInfo(this.#text),
     )
@@ -86,7 +122,7 @@ class OracleSession implements DatabaseSession {
     return { columns: metaData.map((column) => ({ label: column.name, ...oracleColumnType(column) })), notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
     const atOnce = getRowsPerResponse(this.#columns)
@@ -97,7 +133,8 @@ class OracleSession implements DatabaseSession {
       prefetchRows: atOnce,
       fetchTypeHandler: getFetchType,
     }
-    const execute = () => this.#connection.execute<unknown[]>(this.#text, [], options)
+    const text = buildFilteredQuery(this.#text, this.#columns, filter, { isTable: this.#isTable })
+    const execute = () => this.#connection.execute<unknown[]>(text, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
       getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
@@ -118,8 +155,28 @@ class OracleSession implements DatabaseSession {
   }
 }
 
-/** Quotes a name. Quotation marks need no escape, because Oracle does not allow them in names. */
-const quoteName = (name: string): string => `"${name.replaceAll('"', '')}"`
+/** Returns the query of the largest value of a column, among the rows that the filter includes. */
+export function buildLargestQuery(
+  text: string,
+  fields: readonly OracleField[],
+  index: number,
+  filter: RowFilter,
+): string {
+  const syntax = createFilterSyntax(fields)
+  return `select max(${syntax.column(index)}) from (\n${text}\n)${buildWhere(filter, syntax)}`
+}
+
+/** Returns the statement with the condition of the filter. */
+export function buildFilteredQuery(
+  text: string,
+  fields: readonly OracleField[],
+  filter: RowFilter,
+  { isTable }: { isTable: boolean },
+): string {
+  const where = buildWhere(filter, createFilterSyntax(fields))
+  if (where === '' || isTable) return text + where
+  return `select * from (\n${text}\n)${where}`
+}
 
 /**
  * Restricts all connections of this thread to the checked addresses: the driver accepts no socket, resolves names itself and

@@ -14,6 +14,8 @@ import {
   buildStatement,
 } from '../database-connector/database-session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
+import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
+import { buildWhere, postgresFilterSyntax, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import { CopyOut } from './copy-out.ts'
 import {
   DescribeCommand,
@@ -97,9 +99,25 @@ class PostgresSession implements DatabaseSession {
     return { columns, notes: [], ...(bytes !== undefined && { bytes }) }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
+  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
+    const largest = `max(c${index + 1})::text as largest`
+    const query = wrapQuery(this.#text, [largest], this.#types.length, buildWhere(filter, postgresFilterSyntax))
+    const { rows } = await this.#client.query<{ largest: string | null }>(query)
+    return rows[0]!.largest
+  }
+
+  /** Returns the start of the transaction, which is before its snapshot, in UTC and in the time zone that the server gives its clients. */
+  async readClock(): Promise<SourceClock> {
+    const { rows } = await this.#client.query<SourceClock>(
+      `select (now() at time zone 'UTC')::text as utc,
+         (now() at time zone coalesce((select reset_val from pg_settings where name = 'TimeZone'), 'UTC'))::text as local`,
+    )
+    return rows[0]!
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
     const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
-    const query = wrapQuery(this.#text, expressions, types.length)
+    const query = wrapQuery(this.#text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
     this.#client.query(copy)
     await copy.done

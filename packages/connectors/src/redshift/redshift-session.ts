@@ -18,6 +18,8 @@ import {
   buildStatement,
 } from '../database-connector/database-session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
+import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
+import { buildWhere, postgresFilterSyntax, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import type { DataType } from '@sluice/contracts'
 import { classifyPostgresError } from '../postgres/problems.ts'
 import { getErrorMessage } from '../database-connector/problems.ts'
@@ -59,20 +61,24 @@ const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function openRedshiftSession(access: SessionParameters): Promise<DatabaseSession> {
   const byteLimit = new PostgresByteLimit(access.config, engine.name)
+  let clock = ''
   const { client, socket } = await signIn(access, byteLimit, async (opened) => {
-    await assertRedshift(opened, access.config)
+    clock = await readServerClock(opened, access.config)
     for (const statement of connectionSettings) await opened.query(statement)
   })
-  return new RedshiftSession(client, socket, byteLimit, access)
+  return new RedshiftSession(client, socket, byteLimit, access, clock)
 }
 
 /**
- * Throws if the server is PostgreSQL. PostgreSQL would accept all statements, but this connector would read slowly and ignore
- * PostgreSQL's own types.
+ * Returns the clock of the cluster, in UTC. Throws if the server is PostgreSQL. PostgreSQL would accept all statements, but this
+ * connector would read slowly and ignore PostgreSQL's own types.
  */
-async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
+async function readServerClock(client: Client, { host, port }: DatabaseConfig): Promise<string> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
-  if (/redshift/i.test(rows[0]?.version ?? '')) return
+  if (/redshift/i.test(rows[0]?.version ?? '')) {
+    const now = await client.query<{ clock: string }>('select getdate()::varchar as clock')
+    return now.rows[0]!.clock
+  }
   throw new SourceProblem(
     'OTHER_PROTOCOL',
     `${host}, port ${port} is PostgreSQL, not Amazon Redshift. Choose the type SQL_DATABASE_D.`,
@@ -86,12 +92,14 @@ class RedshiftSession implements DatabaseSession {
   readonly #socket: Socket
   readonly #byteLimit: PostgresByteLimit
   readonly #access: SessionParameters
+  readonly #clock: string
   #text = ''
   #types: RedshiftType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters) {
+  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters, clock: string) {
     this.#access = access
+    this.#clock = clock
     this.#client = client
     this.#socket = socket
     this.#byteLimit = byteLimit
@@ -118,7 +126,18 @@ class RedshiftSession implements DatabaseSession {
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
+  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
+    const query = this.#embedded([`max(c${index + 1})::varchar as largest`], filter)
+    const { rows } = await this.#client.query<{ largest: string | null }>(query)
+    return rows[0]!.largest
+  }
+
+  /** The clock of a cluster is always UTC. It was read before the transaction began. */
+  async readClock(): Promise<SourceClock> {
+    return { utc: this.#clock, local: this.#clock }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
       sink.buffer,
@@ -130,7 +149,7 @@ class RedshiftSession implements DatabaseSession {
     }
     const rowHandler = { takeRow: take, waitForRoom: () => sink.waitForRoom() }
     const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
-    await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list)}`)
+    await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list, filter)}`)
     let size = rowsAtOnce.first
     for (;;) {
       const before = this.received()
@@ -162,8 +181,8 @@ class RedshiftSession implements DatabaseSession {
     }
   }
 
-  #embedded(expressions: readonly string[]): string {
-    return wrapQuery(this.#text, expressions, this.#types.length)
+  #embedded(expressions: readonly string[], filter: RowFilter = {}): string {
+    return wrapQuery(this.#text, expressions, this.#types.length, buildWhere(filter, postgresFilterSyntax))
   }
 
   async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {

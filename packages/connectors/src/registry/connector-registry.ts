@@ -13,7 +13,7 @@ import { connectorModules, loadHttp, type RegistryContext } from './connectors.t
 export interface ConnectorRegistry {
   /** Returns whether a read in mode INCREMENTAL continues from its cursor. The caller must then merge the rows. */
   canReadIncrement(request: ReadRequest): Promise<boolean>
-  getCursorKind(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
+  getCursorKind(type: string, settings: unknown): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Yields the tables of a pipeline. Reading starts when the caller requests the first table. */
   read(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
   /** Tests the connection to the source. Returns the problem, or undefined if the test succeeded. */
@@ -61,7 +61,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
     canReadIncrement: async (request) =>
       (await (await getConnector(request.type)).canReadIncrement?.(request)) ?? false,
 
-    getCursorKind: async (type) => (await (await getConnector(type)).getCursorKind?.()) ?? 'NONE',
+    getCursorKind: async (type, settings) => (await (await getConnector(type)).getCursorKind?.(settings)) ?? 'NONE',
 
     async *read(request, report, signal) {
       const connector = await getConnector(request.type)

@@ -1,6 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '@sluice/row-stream'
 import { StatementNotAllowedError } from '../database-connector/database-session.ts'
+import { dropZeros, type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
 
 /** A column of a query as the server describes it. `system_type_name` is null for CLR types. */
 export interface ServerField {
@@ -66,6 +67,36 @@ export function readExpression(column: string, field: ServerField): string {
 
 const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
   (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
+
+/** Returns the text of a number, date or timestamp, without loss of digits. */
+export function formatCursorText(value: string, field: ServerField): string {
+  const read = readExpression(value, field)
+  // Style 126 is ISO 8601; it has no effect on integers.
+  return read === value ? `convert(varchar(60), ${value}, 126)` : read
+}
+
+/** Returns the syntax of conditions for the columns of `wrapQuery`. */
+export const createFilterSyntax = (fields: readonly ServerField[]): FilterSyntax => ({
+  column: (index) => `c${index + 1}`,
+  literal: (value, kind, index) => (kind === 'NUMBER' ? formatNumber(value) : formatMoment(value, fields[index]!)),
+  falseLiteral: '0',
+})
+
+/** The literal has the type of the column, because a `datetime` rounds to a third of a hundredth of a second and would be unequal otherwise. */
+function formatMoment(value: string, field: ServerField): string {
+  const [date, time] = value.split(' ')
+  const name = getTypeName(field)
+  if (time === undefined || name === 'date') return `cast('${date}' as date)`
+  const [clock, fraction] = dropZeros(time).split('.')
+  if (name === 'datetime') {
+    // A `datetime` accepts three digits. Only a clock has more, and may be earlier.
+    const digits = fraction !== undefined && fraction.length <= 3 ? `.${fraction}` : ''
+    return `cast('${date}T${clock}${digits}' as datetime)`
+  }
+  const digits = fraction === undefined ? '' : `.${fraction.slice(0, 7)}`
+  if (name === 'datetimeoffset') return `cast('${date}T${clock}${digits}+00:00' as datetimeoffset(7))`
+  return `cast('${date}T${clock}${digits}' as datetime2(7))`
+}
 
 export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 

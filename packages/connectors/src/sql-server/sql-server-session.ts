@@ -17,7 +17,17 @@ import {
 import { openSocket } from '../database-connector/open-socket.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import { type ServerField, quoteName, sqlServerColumnType, assertQuery, readExpression } from './columns.ts'
+import {
+  type ServerField,
+  quoteName,
+  sqlServerColumnType,
+  assertQuery,
+  readExpression,
+  createFilterSyntax,
+  formatCursorText,
+} from './columns.ts'
+import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
+import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import { encryptedOnly } from '@sluice/database'
 import { classifySqlServerError } from './problems.ts'
 
@@ -72,21 +82,24 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
     byteLimit.isSignedIn = true
     const transaction = new mssql.Transaction(pool)
     transaction.on('error', () => {})
-    const inOneMoment = await hasSnapshots(pool)
-    await transaction.begin(inOneMoment ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
+    const { hasSnapshots, ...clock } = await readServerState(pool)
+    await transaction.begin(hasSnapshots ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
     const received = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-    return new SqlServerSession(transaction, byteLimit, received, close)
+    return new SqlServerSession(transaction, byteLimit, { received, close, clock })
   } catch (error) {
     close()
     throw error
   }
 }
 
-async function hasSnapshots(pool: mssql.ConnectionPool): Promise<boolean> {
-  const { recordset } = await pool
-    .request()
-    .query<{ state: number }>('select snapshot_isolation_state as state from sys.databases where database_id = db_id()')
-  return recordset[0]?.state === 1
+/** Returns whether the database allows snapshots, and its clock before the transaction begins. */
+async function readServerState(pool: mssql.ConnectionPool): Promise<SourceClock & { hasSnapshots: boolean }> {
+  const { recordset } = await pool.request().query<SourceClock & { state: number }>(
+    `select snapshot_isolation_state as state, convert(varchar(40), sysutcdatetime(), 126) as utc, convert(varchar(40), sysdatetime(), 126) as local
+     from sys.databases where database_id = db_id()`,
+  )
+  const { state = 0, utc = '', local = '' } = recordset[0] ?? {}
+  return { hasSnapshots: state === 1, utc, local }
 }
 
 /** A session that reads in a transaction, which is never committed. The server rolls it back when the connection ends. */
@@ -96,6 +109,7 @@ class SqlServerSession implements DatabaseSession {
   readonly #transaction: mssql.Transaction
   readonly #byteLimit: SqlServerByteLimit
   readonly #close: () => void
+  readonly #clock: SourceClock
   #text = ''
   #fields: ServerField[] = []
   #request: mssql.Request | undefined
@@ -103,13 +117,13 @@ class SqlServerSession implements DatabaseSession {
   constructor(
     transaction: mssql.Transaction,
     byteLimit: SqlServerByteLimit,
-    received: () => number,
-    close: () => void,
+    { received, close, clock }: { received: () => number; close: () => void; clock: SourceClock },
   ) {
     this.#transaction = transaction
     this.#byteLimit = byteLimit
     this.received = received
     this.#close = close
+    this.#clock = clock
   }
 
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
@@ -126,7 +140,19 @@ class SqlServerSession implements DatabaseSession {
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
+  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
+    const largest = formatCursorText(`max(c${index + 1})`, this.#fields[index]!)
+    const request = new mssql.Request(this.#transaction)
+    const query = this.#wrapped([`${largest} as largest`], filter)
+    const { recordset } = await request.query<{ largest: string | null }>(query)
+    return recordset[0]!.largest
+  }
+
+  async readClock(): Promise<SourceClock> {
+    return this.#clock
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
     const labels = this.#fields.map(({ name }, index) => name || `column ${index + 1}`)
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: labels[index]!, ...type })),
@@ -150,7 +176,8 @@ class SqlServerSession implements DatabaseSession {
       }
     })
     this.#byteLimit.readsRowByRow = true
-    const query = this.#wrapped(this.#fields.map((field, index) => readExpression(`c${index + 1}`, field)))
+    const expressions = this.#fields.map((field, index) => readExpression(`c${index + 1}`, field))
+    const query = this.#wrapped(expressions, filter)
     void Promise.resolve(request.query(query)).catch(reading.reject)
     await reading.promise
     this.#byteLimit.readsRowByRow = false
@@ -174,8 +201,9 @@ class SqlServerSession implements DatabaseSession {
     this.#close()
   }
 
-  #wrapped(expressions: readonly string[]): string {
-    return wrapQuery(this.#text, expressions, this.#fields.length)
+  #wrapped(expressions: readonly string[], filter: RowFilter = {}): string {
+    const where = buildWhere(filter, createFilterSyntax(this.#fields))
+    return wrapQuery(this.#text, expressions, this.#fields.length, where)
   }
 
   async #fieldsOf(text: string): Promise<ServerField[]> {

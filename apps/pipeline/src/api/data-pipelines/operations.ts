@@ -55,7 +55,7 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { from } = body
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
-    const cursorKind = await sources.getCursorKind(row.type)
+    const cursorKind = await sources.getCursorKind(row.type, row.settings)
     if (cursorKind === 'NONE')
       throw problems.refused('/', 'This pipeline has no cursor to reset, because each of its runs reads everything.')
     if (from !== undefined && cursorKind === 'OPAQUE')

@@ -42,6 +42,10 @@ describe.each(databasesHere)('$name, rules for all sources', ({ missing, start, 
       input: {},
     }
   }
+  const incremental = (cursorColumn: string): ReadRequest => {
+    const given = reading()
+    return { ...given, settings: { ...(given.settings as object), incremental: { cursorColumn, key: ['id'] } } }
+  }
   const names = async () => (await rig.values('id', 'name')).map(([, name]) => name)
   /** A query whose rows come so slowly that something can happen to it. */
   const slowly = () => reading({ sqlQuery: database.slow(table) })
@@ -84,6 +88,23 @@ describe.each(databasesHere)('$name, rules for all sources', ({ missing, start, 
         const { sqlQuery: _, ...settings } = chosen.settings as Record<string, unknown>
         await rig.load({ ...chosen, settings: { ...settings, tables: [{ schema: database.schema, name: table }] } })
         expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
+      },
+
+      async increment() {
+        await rig.load(incremental('id'))
+        await database.run(`insert into ${table} values (4, 'Person 4')`)
+        await rig.load(incremental('id'), 'INCREMENTAL')
+        expect(await names()).toEqual([1, 2, 3, 4].map((id) => `Person ${id}`))
+      },
+
+      async edit() {
+        await database.run(`alter table ${table} add column version integer`)
+        await database.run(`update ${table} set version = id`)
+        await rig.load(incremental('version'))
+        await database.run(`update ${table} set name = 'Edited', version = 4 where id = 1`)
+        await database.run(`update ${table} set name = null, version = 5 where id = 2`)
+        await rig.load(incremental('version'), 'INCREMENTAL')
+        expect(await names()).toEqual(['Edited', null, 'Person 3'])
       },
 
       async gone() {

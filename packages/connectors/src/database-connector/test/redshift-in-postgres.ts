@@ -8,6 +8,7 @@ export async function asRedshift(database: Client): Promise<void> {
   // The schema precedes PostgreSQL's catalogue in the search path of all new connections.
   await database.query(`
     create function public.version() returns text language sql immutable return 'PostgreSQL 8.0.2 on i686-pc-linux-gnu, Redshift 1.0.12103';
+    create function public.getdate() returns timestamp language sql stable return now() at time zone 'UTC';
     do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$`)
   const likes = { super: 'text', hllsketch: 'text', geometry: 'text', geography: 'text' }
   for (const [name, like] of Object.entries(likes))

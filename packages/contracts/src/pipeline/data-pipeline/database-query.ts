@@ -70,6 +70,46 @@ const TableMetadata = Type.Object(
   { ...noUnknownFields, title: 'TableMetadata' },
 )
 
+const IncrementalRead = Type.Object(
+  {
+    cursorColumn: requiredBecause(
+      describeField(
+        SourceName,
+        'Cursor column',
+        'The column that each change of a row increases: a date, a timestamp, an integer or a decimal.',
+        'updated_at',
+      ),
+      'an increment reads the rows with a cursor that is not smaller than the largest one before',
+    ),
+    key: requiredBecause(
+      describeField(
+        Type.Array(SourceName, { minItems: 1, maxItems: 32, uniqueItems: true }),
+        'Key',
+        'The columns that identify a row. They are never null, and their values never change.',
+        ['id'],
+      ),
+      'the rows of an increment replace rows with the same key',
+    ),
+    lookback: Type.Optional(
+      describeField(
+        Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
+        'Look back',
+        'An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0.',
+        600,
+      ),
+    ),
+    deletedColumn: Type.Optional(
+      describeField(
+        SourceName,
+        'Deleted column',
+        'The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them.',
+        'deleted_at',
+      ),
+    ),
+  },
+  { ...noUnknownFields, title: 'IncrementalRead' },
+)
+
 const querySelectionFields = {
   sqlQuery: Type.Optional(
     describeField(
@@ -85,6 +125,14 @@ const querySelectionFields = {
       'Tables',
       'Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one.',
       [{ schema: 'public', name: 'cases' }],
+    ),
+  ),
+  incremental: Type.Optional(
+    describeField(
+      IncrementalRead,
+      'Incremental',
+      'Allows incremental runs, which read new and changed rows only. Without it, each run reads everything.',
+      { cursorColumn: 'updated_at', key: ['id'], lookback: 600 },
     ),
   ),
 }

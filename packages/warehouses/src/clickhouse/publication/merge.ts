@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { StagedRecords } from '../../load-target.ts'
-import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import { buildDeletedCondition, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
 import { qualifyName, quoteIdentifier } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
+import { describeType } from '../types.ts'
 
 /** Joins spill to disk if their hash tables outgrow the memory limit. */
 const joinSettings = {
@@ -26,10 +27,13 @@ interface MergeInput {
   currentShape: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
   /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
+  /** The column that marks deleted rows. */
+  deletedColumn?: string | undefined
 }
 
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
-export function buildMergeQuery({ staging, columns, keys, replaced, currentShape, records }: MergeInput): string {
+export function buildMergeQuery(input: MergeInput): string {
+  const { staging, columns, keys, replaced, currentShape, records, deletedColumn } = input
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
   const table = qualifyName(currentShape.database, currentShape.name)
   const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
@@ -47,7 +51,13 @@ export function buildMergeQuery({ staging, columns, keys, replaced, currentShape
   const keptExpressions = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
   const needsLive = columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
   const joined = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
-  return `select ${incoming.join(', ')} from ${staging} as incoming${joined}
+  const isDeleted = buildDeletedCondition({
+    column: deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
+    expression: (name) => `incoming.${quoteIdentifier(name)}`,
+  })
+  const exists = isDeleted ? ` where not ${isDeleted}` : ''
+  return `select ${incoming.join(', ')} from ${staging} as incoming${joined}${exists}
     union all select ${keptExpressions.join(', ')} from ${table} as live left anti join ${staging} as incoming on ${sameKey}${
       records && liveColumns.has(records.column) ? ` where not ${isPartOf(records)}` : ''
     }`
@@ -88,6 +98,7 @@ function buildTableMergeQuery(
     replaced: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
     currentShape,
     records: stagedRecords(records, load.target.partOf),
+    deletedColumn: load.target.deletedColumn,
   })
 }
 

@@ -68,7 +68,8 @@ async function rowsAfterPublication(
   const shape = (await readShape(access.service, runDatabase(access.key, attempt), table))!
   const { columns } = shape
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  return buildMergeQuery({ staging, columns, keys: merge.keys, replaced, currentShape, records: merge.records })
+  const { keys, records, deletedColumn } = merge
+  return buildMergeQuery({ staging, columns, keys, replaced, currentShape, records, deletedColumn })
 }
 
 /** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */

@@ -1,6 +1,6 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import type { StagedRecords } from '../../load-target.ts'
-import { noKey, recordsOf, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import { buildDeletedCondition, noKey, recordsOf, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { feedOf } from '../postgres-catalog.ts'
@@ -14,6 +14,7 @@ import { warehouseProblem } from '../problems.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
+import { describeType } from '../types.ts'
 
 /** Settings for merging. The time limit allows for a full scan of both tables, which is the worst case. */
 const setMergeTimeout = `set local statement_timeout = '12h'`
@@ -108,7 +109,10 @@ function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
 
-/** Updates rows with an existing key if their values differ, and inserts the others. Returns the increase of the row count. */
+/**
+ * Updates rows with an existing key if their values differ, inserts the others, and deletes those that are marked as deleted.
+ * Returns the increase of the row count.
+ */
 export async function mergeInPlace(
   client: ClientBase,
   load: PostgresStagedTable,
@@ -129,6 +133,11 @@ export async function mergeInPlace(
         `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${keysMatch})`,
       )
     : undefined
+  const isDeleted = deletedCondition(load, staging, 'incoming')
+  const deleted = isDeleted
+    ? await client.query(`delete from ${into} as live using ${from} as incoming where ${keysMatch} and ${isDeleted}`)
+    : undefined
+  const exists = isDeleted ? ` and not ${isDeleted}` : ''
   if (otherColumns.length > 0)
     await client.query(
       `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
@@ -136,9 +145,22 @@ export async function mergeInPlace(
     )
   const { rowCount } = await client.query(
     `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
-     where not exists (select from ${into} as live where ${keysMatch})`,
+     where not exists (select from ${into} as live where ${keysMatch})${exists}`,
   )
-  return rowCount! - (removed?.rowCount ?? 0)
+  return rowCount! - (removed?.rowCount ?? 0) - (deleted?.rowCount ?? 0)
+}
+
+/** Returns the condition that a row of the staging table is marked as deleted; undefined if the increment has no such rows. */
+export function deletedCondition(
+  { target }: { target: { deletedColumn?: string } },
+  { columns }: PostgresShape,
+  alias: string,
+): string | undefined {
+  return buildDeletedCondition({
+    column: target.deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
+    expression: (name) => `${alias}.${escapeIdentifier(name)}`,
+  })
 }
 
 /**
@@ -194,9 +216,11 @@ async function copyRowsToStaging(
      select ${names.map(cast).join(', ')} from ${old} as old
      where not exists (select from ${here} as incoming where ${keysMatch})${notReplacedParts}`,
   )
+  const isDeleted = deletedCondition(load, completed, 'incoming')
+  const deleted = isDeleted ? await client.query(`delete from ${here} as incoming where ${isDeleted}`) : undefined
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
-  return { rows: rowCount!, from: last.run }
+  return { rows: rowCount! - (deleted?.rowCount ?? 0), from: last.run }
 }
 
 /** Returns how the load is published. Throws for a merge without a key, which would append all rows, and append them again if it ran twice. */

@@ -1,6 +1,6 @@
 import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
 import type { StagedRecords } from '../../load-target.ts'
-import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import { buildDeletedCondition, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { TablePlace } from '../../catalog.ts'
@@ -21,12 +21,14 @@ export interface MergeInput {
   currentShape: TableShape
   /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
+  /** The column that marks deleted rows. */
+  deletedColumn?: string | undefined
 }
 
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
 export function buildMergeQuery(
   dialect: SqlDialect,
-  { staging, columns, keys, replaced, currentShape, records }: MergeInput,
+  { staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput,
 ): string {
   const { names } = dialect
   const { quoted } = names
@@ -44,7 +46,13 @@ export function buildMergeQuery(
       ? `incoming.${quoted(name)} as ${quoted(name)}`
       : keptExpressions[index]!,
   )
-  return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}
+  const isDeleted = buildDeletedCondition({
+    column: deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: dialect.types.describe(type).dataType })),
+    expression: (name) => `incoming.${quoted(name)}`,
+  })
+  const exists = isDeleted ? ` where not (${isDeleted})` : ''
+  return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}${exists}
 union all
 select ${keptExpressions.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
 }
@@ -111,6 +119,7 @@ export async function writeMergedTable(
     replaced: replacedColumns({ brought: load.brought, fedBefore: fedColumns(feedOf(currentShape)) })!,
     currentShape,
     records: stagedRecords(records, load.target.partOf),
+    deletedColumn: load.target.deletedColumn,
   }
   return await withSession(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)

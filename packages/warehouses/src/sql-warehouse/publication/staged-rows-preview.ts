@@ -66,14 +66,8 @@ async function rowsAfterPublication(
   if (!merge || !currentShape || !stagingTable) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  return buildMergeQuery(dialect, {
-    staging,
-    columns,
-    keys: merge.keys,
-    replaced,
-    currentShape,
-    records: merge.records,
-  })
+  const { keys, records, deletedColumn } = merge
+  return buildMergeQuery(dialect, { staging, columns, keys, replaced, currentShape, records, deletedColumn })
 }
 
 async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {

@@ -1,0 +1,193 @@
+import { type Column, SourceProblem } from '@sluice/row-stream'
+import {
+  compareCursorValues,
+  type CursorKind,
+  findCursorKind,
+  parseCursorValue,
+  readCursorClock,
+  type SourceClock,
+  subtractLookback,
+} from './cursor-value.ts'
+import { createDigest, type IncrementSettings, type StoredCursor } from './increment-settings.ts'
+import type { RowFilter } from './row-filter.ts'
+
+/** The settings of incremental reads, with the stored cursor of the last one. */
+export interface IncrementRequest extends IncrementSettings {
+  /** The increment continues from it; absent for a full read. */
+  last?: StoredCursor
+  /** False for a preview and a test, which store no rows: the cursor column is not searched for its largest value. */
+  storesCursor: boolean
+}
+
+/** The methods of a session that find the next cursor. */
+export interface CursorSource {
+  /** Returns the largest value of a column as text, without loss of digits; null if no row has one. */
+  findLargest(index: number, filter: RowFilter): Promise<string | null>
+  /** Returns the clock at a moment before the rows are read. */
+  readClock(): Promise<SourceClock>
+}
+
+/** The plan of a read. It is sent from the thread to the main thread. */
+export interface IncrementPlan {
+  filter: RowFilter
+  /** The next increment continues from it. Absent if no row has a cursor. */
+  cursor?: StoredCursor
+  /** Why everything is read although the increment could have continued. */
+  fullRead?: string
+  /** The name, in the warehouse, of the column that marks deleted rows. Set if the increment contains them. */
+  deletedColumn?: string
+  /** For the log of the run: which rows are read, and which changes the increment cannot find. Absent for a full read. */
+  note?: string
+}
+
+/** Sets the key of the columns, and plans which rows are read. Throws `SourceProblem` for settings that do not fit the columns. */
+export async function planIncrement(
+  source: CursorSource,
+  columns: Column[],
+  request: IncrementRequest,
+): Promise<IncrementPlan> {
+  assertDistinctNames(columns)
+  const key = request.key.map((name) => findColumn(columns, name, 'key'))
+  assertDistinctKey(columns, key, request.key)
+  for (const [index, column] of columns.entries()) {
+    if (key.includes(index)) column.primaryKey = true
+    else delete column.primaryKey
+  }
+  const cursor = findColumn(columns, request.cursorColumn, 'cursorColumn')
+  const kind = getCursorKind(columns[cursor]!)
+  const deleted =
+    request.deletedColumn === undefined ? undefined : findColumn(columns, request.deletedColumn, 'deletedColumn')
+  if (deleted !== undefined) assertDeletedType(columns[deleted]!)
+  const notDeleted = deleted === undefined ? {} : { notDeleted: { index: deleted, ...pickType(columns[deleted]!) } }
+  if (!request.storesCursor) return { filter: notDeleted }
+
+  const digest = createDigest(
+    columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]),
+  )
+  const place: CursorPlace = { source, index: cursor, kind, label: columns[cursor]!.label }
+  // The clock is read first: a cursor must not be later than the moment when the reading began.
+  const clock = readCursorClock(kind, await source.readClock())
+  if (kind !== 'NUMBER' && clock === undefined)
+    throw new Error('Internal error: the clock of the database is unreadable.')
+  const store = (value: string | undefined) => (value === undefined ? {} : { cursor: { kind, value, columns: digest } })
+  const increment = request.last && (await findIncrement(place, request, digest))
+  if (increment && 'largest' in increment) {
+    const value = limitToClock(place, increment.largest, clock)
+    const deletedColumn = deleted === undefined ? {} : { deletedColumn: columns[deleted]!.name }
+    const note = describeIncrement(place, increment.filter, columns[deleted ?? -1]?.label)
+    return { filter: increment.filter, ...store(value), ...deletedColumn, note }
+  }
+  const largest = await readLargest(place, {})
+  const value = largest === undefined ? undefined : limitToClock(place, largest, clock)
+  return { filter: notDeleted, ...store(value), ...increment }
+}
+
+interface CursorPlace {
+  source: CursorSource
+  index: number
+  kind: CursorKind
+  label: string
+}
+
+/** Returns the rows of an increment and their largest cursor, or the reason why everything must be read. */
+async function findIncrement(
+  place: CursorPlace,
+  { last, lookback = 0 }: IncrementRequest,
+  digest: string,
+): Promise<{ filter: RowFilter; largest: string } | { fullRead: string }> {
+  const { kind, index, label } = place
+  if (last!.columns !== digest || last!.kind !== kind)
+    return { fullRead: 'All rows are read, because the columns of the source changed since the last load.' }
+  const from = subtractLookback(kind, last!.value, lookback)
+  const filter: RowFilter = from === undefined ? {} : { cursor: { index, kind, from } }
+  const largest = await readLargest(place, filter)
+  if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, last!.value) >= 0))
+    return { filter, largest }
+  return {
+    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last!.value)} or later, which an earlier load found: rows were deleted or restored.`,
+  }
+}
+
+async function readLargest(
+  { source, index, kind, label }: CursorPlace,
+  filter: RowFilter,
+): Promise<string | undefined> {
+  const text = await source.findLargest(index, filter)
+  if (text === null) return undefined
+  const value = parseCursorValue(kind, text)
+  if (value !== undefined) return value
+  throw unsuitable(
+    `The largest value of the cursor column "${label}" is ${text.slice(0, 100)}, which has no defined successor. Correct the value in the source, or exclude it in a query.`,
+  )
+}
+
+/** Rows with a cursor in the future are read by each increment until their time has come. */
+function limitToClock({ kind }: CursorPlace, largest: string, clock: string | undefined): string {
+  if (clock === undefined) return largest
+  return largest === 'FUTURE' || compareCursorValues(kind, largest, clock) > 0 ? clock : largest
+}
+
+function describeIncrement({ label }: CursorPlace, { cursor }: RowFilter, deletedColumn: string | undefined): string {
+  const rows = cursor
+    ? `Rows with a "${label}" of ${formatValue(cursor.from)} or later, or without one, are read.`
+    : 'All rows are read.'
+  const deletes = deletedColumn === undefined ? 'were deleted' : `were deleted and not marked in "${deletedColumn}"`
+  return `${rows} Rows that ${deletes} in the source stay until the next full run.`
+}
+
+const formatValue = (value: string): string => value.replace(/\.0+$/, '')
+
+/** Finds a column by its name. A name in another case finds a column if only one matches. */
+function findColumn(columns: readonly Column[], name: string, setting: string): number {
+  const exact = columns.findIndex(({ label }) => label === name)
+  if (exact >= 0) return exact
+  const alike = columns.flatMap(({ label }, index) => (label.toLowerCase() === name.toLowerCase() ? [index] : []))
+  if (alike.length === 1) return alike[0]!
+  const problem = alike.length === 0 ? 'is not a column of the source' : 'matches several columns of the source'
+  const offered = (alike.length === 0 ? columns : alike.map((index) => columns[index]!)).map(({ label }) => label)
+  throw missing(`"${name}" (incremental.${setting}) ${problem}. Choose one of ${listNames(offered)}.`)
+}
+
+const maxNames = 30
+
+const listNames = (labels: readonly string[]): string =>
+  `${labels
+    .slice(0, maxNames)
+    .map((label) => `"${label.slice(0, 100)}"`)
+    .join(', ')}${labels.length > maxNames ? ', …' : ''}`
+
+/** Some databases refuse a query inside another one if two of its columns have the same name. */
+function assertDistinctNames(columns: readonly Column[]): void {
+  const labels = columns.map(({ label }) => label)
+  const twice = labels.find((label, index) => labels.indexOf(label) !== index)
+  if (twice !== undefined)
+    throw missing(`Two columns of the query are named "${twice}". Incremental loads need distinct names: rename one.`)
+}
+
+function assertDistinctKey(columns: readonly Column[], key: readonly number[], names: readonly string[]): void {
+  const twice = key.findIndex((column, index) => key.indexOf(column) !== index)
+  if (twice < 0) return
+  const { label } = columns[key[twice]!]!
+  throw missing(`"${names[twice]!}" names column "${label}" of incremental.key again. List each column once.`)
+}
+
+function getCursorKind({ label, dataType }: Column): CursorKind {
+  const kind = findCursorKind(dataType)
+  if (kind) return kind
+  throw unsuitable(
+    `The cursor column "${label}" is ${dataType}. Its values cannot be compared exactly. Choose a column with dates, timestamps, integers or decimals, or convert it in a query.`,
+  )
+}
+
+const deletedTypes = /^(BOOLEAN|SMALLINT|INTEGER|BIGINT|DECIMAL|DATE|TIMESTAMP|TIMESTAMPTZ)$/
+
+function assertDeletedType({ label, dataType }: Column): void {
+  if (deletedTypes.test(dataType)) return
+  throw unsuitable(
+    `The column "${label}" (incremental.deletedColumn) is ${dataType}. Choose a column with true and false, 0 and 1, or the time of the deletion, or convert it in a query.`,
+  )
+}
+
+const pickType = ({ dataType }: Column) => ({ dataType })
+const missing = (message: string) => new SourceProblem('INCREMENTAL_COLUMN_MISSING', message)
+const unsuitable = (message: string) => new SourceProblem('INCREMENTAL_COLUMN_UNSUITABLE', message)
