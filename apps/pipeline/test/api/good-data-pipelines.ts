@@ -112,5 +112,6 @@ export function goodDataPipelines(given: () => Given) {
     'dataPipelines.followLogs': async () => ({ ...loaded(), query: `?taskId=${given().loaded.run}` }),
     'dataPipelines.table': async () => loaded(),
     'dataPipelines.data': async () => ({ ...loaded(), query: '?page=1&pageSize=10' }),
+    'dataPipelines.profile': async () => loaded(),
   }
 }

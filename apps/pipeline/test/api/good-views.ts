@@ -73,6 +73,7 @@ export function goodViews(scene: () => Scene) {
     'schemas.tableLineage': async () => ({ uid: scene().loaded.schema }),
     'schemas.columns': async () => ({ uid: scene().loaded.schema }),
     'schemas.tableData': async () => ({ uid: scene().loaded.schema, query: '?pageSize=10' }),
+    'schemas.tableProfile': async () => ({ uid: scene().loaded.schema }),
     'catalogue.names': async () => ({ query: '?prefix=a&limit=5' }),
     'queries.run': async () => ({ body: { ...ofLoaded(), limit: 5 } }),
     'queries.explain': async () => ({ body: ofLoaded() }),
