@@ -99,7 +99,7 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
     if (refused) return checkNotRun(check, redact.text(refused))
-    const { columns, rows, complete, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
+    const { columns, rows, complete, isEmpty } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = complete ? rows.length : await countRows(warehouse, query, signal)
     const findings = {
@@ -113,8 +113,8 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    const message = none ? 'No row violates the check.' : describeViolations(findings)
-    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, findings, completedAt: new Date() }
+    const message = isEmpty ? 'No row violates the check.' : describeViolations(findings)
+    return { check, status: isEmpty ? 'OK' : 'FAILED', message, toAll: message, findings, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
     const isKnownProblem = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
@@ -175,7 +175,7 @@ interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
   /** Whether these are all rows. */
   complete: boolean
   /** Whether the query has no rows. False if the first row is too large to be returned. */
-  none: boolean
+  isEmpty: boolean
 }
 
 /**
@@ -191,10 +191,10 @@ async function readFirstRows(
   for (;;) {
     try {
       const { columns, rows, more, truncated } = await warehouse.queries.query(query, signal)
-      return { columns, rows, complete: !more && !truncated, none: rows.length === 0 }
+      return { columns, rows, complete: !more && !truncated, isEmpty: rows.length === 0 }
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error
-      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], complete: false, none: false }
+      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], complete: false, isEmpty: false }
       if (!isBusy(error) || performance.now() > end) throw error
       await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

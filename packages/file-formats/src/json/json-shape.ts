@@ -11,7 +11,7 @@ export type JsonShape =
   /** The elements of an array: the whole document, or the value of one of its keys. */
   | { kind: 'ARRAY'; key?: string }
 
-const OPEN_ARRAY = 91
+const [OPEN_ARRAY, CLOSE_ARRAY, COMMA] = [91, 93, 44]
 const LF = 10
 const linesLookedAt = 20
 const linesBytes = 64 * 1024
@@ -113,9 +113,9 @@ function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: stri
     const value = afterSpace(bytes, valueAt, end)
     const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
     const key = JSON.parse(bytes.toString('utf8', keyAt, scanner.string(bytes, keyAt, end))) as string
-    if (element === OPEN_OBJECT || element === 93) arrays.push({ key, empty: element === 93 })
+    if (element === OPEN_OBJECT || element === CLOSE_ARRAY) arrays.push({ key, empty: element === CLOSE_ARRAY })
     position = scanner.value(bytes, value, end)
     if (position > 0) position = afterSpace(bytes, position, end)
-  } while (position > 0 && bytes[position] === 44)
+  } while (position > 0 && bytes[position] === COMMA)
   return arrays
 }

@@ -15,7 +15,7 @@ export interface SqlToken {
 const tokenPattern =
   /(?<blank>\s+|--[^\n\r]*|#[ !][^\n\r]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
-/** Omits strings, because callers do not need them. */
+/** Returns the tokens of a statement. Omits strings, because callers do not need them. */
 export function tokensOf(sql: string): SqlToken[] {
   const tokens: SqlToken[] = []
   const matcher = new RegExp(tokenPattern)

@@ -149,7 +149,7 @@ export async function readFirstRow(
 ): Promise<FirstRowResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    const { found: preview } = await readFirstRows(input, reading, { rows: 1, timeoutMs: uploadCheckTimeoutMs })
+    const { preview } = await readFirstRows(input, reading, { rows: 1, timeoutMs: uploadCheckTimeoutMs })
     return { preview }
   } catch (error) {
     const code = sourceProblemCode(error)

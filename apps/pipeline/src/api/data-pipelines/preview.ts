@@ -43,7 +43,7 @@ async function presentPreview(
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
-  const { found: preview, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
+  const { preview, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
   return {
     ...presentQueryResult(name, {
       columns: preview.columns.map((column) => ({ primaryKey: false, ...column })),
@@ -76,7 +76,7 @@ export function readFirstRows(
   const { sources, caller, request } = input
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,
-    found: await whileConnected(
+    preview: await whileConnected(
       {
         request,
         queue: requestSlots.previews.queueOf(caller.client),
