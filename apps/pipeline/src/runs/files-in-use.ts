@@ -5,6 +5,9 @@ import { underWay } from './run-states.ts'
 import { rm } from 'node:fs/promises'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 
+/** Hours after the last byte until an unfinished upload is removed: a weekend, and some hours. */
+export const uploadExpiryHours = 72
+
 /**
  * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
  * have a row for the client that publishes them. Unfinished resumable uploads have their announced size.

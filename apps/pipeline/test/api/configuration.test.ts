@@ -221,7 +221,10 @@ describe('a configuration with an error', () => {
       .send({ views: [view('A', 'select 1')] })
       .expect(422)
     expect(body.errors).toEqual([
-      { pointer: '/views/0/schema/name', detail: 'No schema that you may write to has the name "Health".' },
+      {
+        pointer: '/views/0/schema/name',
+        detail: 'No schema that you may write to has the name "Health". Choose another schema.',
+      },
     ])
   })
 })

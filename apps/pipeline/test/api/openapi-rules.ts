@@ -24,7 +24,7 @@ function brokenOperation({ path, method, operation }: { path: string; method: st
   const given = operation.parameters.filter((one: Json) => one.in === 'path').map((one: Json) => one.name)
   const rules: [boolean, string][] = [
     [/^\/[^?]*$/.test(path), 'the path does not begin with a slash'],
-    [/^(get|put|post|delete)$/.test(method), 'the method is not one of ours'],
+    [/^(get|put|post|patch|delete)$/.test(method), 'the method is not one of ours'],
     [String(named) === String(given), 'path and path parameters differ'],
     [operation.parameters.every((one: Json) => one.name && one.schema), 'a parameter without name or schema'],
     [Object.entries<Json>(operation.responses).every(([, one]) => one.description), 'a response without description'],

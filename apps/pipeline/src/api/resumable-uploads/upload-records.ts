@@ -2,14 +2,13 @@ import type { ResumableUpload, UploadedFile } from '@sluice/contracts'
 import { Problem, problems } from '@sluice/http-server'
 import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, ResumableUploads } from '../../database.ts'
+import { uploadExpiryHours } from '../../runs/files-in-use.ts'
 import { QuotaReservation } from '../files-quota.ts'
 import type { RequestContext } from '../operation-context.ts'
 
 export type UploadRow = Selectable<ResumableUploads>
 
-/** Hours after the last byte, until an upload is removed: a weekend, and some hours. */
-export const expiryHours = 72
-const expiryMs = expiryHours * 3_600_000
+const expiryMs = uploadExpiryHours * 3_600_000
 
 /** Unfinished uploads of one client. Each takes a row and a file, however small it is. */
 const maxUnfinished = 1_000
@@ -94,7 +93,7 @@ async function assertFewUnfinished(trx: Transaction<DB>, client: string): Promis
   if (rows[0]!.count < maxUnfinished) return
   throw problems.refused(
     '/',
-    `Your organisation has ${maxUnfinished} unfinished uploads. Finish or delete some of them; the others are removed ${expiryHours} hours after their last byte.`,
+    `Your organisation has ${maxUnfinished} unfinished uploads. Finish or delete some of them; the others are removed ${uploadExpiryHours} hours after their last byte.`,
   )
 }
 
@@ -129,7 +128,7 @@ export const uploadMissing = () => problems.notFound('upload')
 
 export const uploadExpired = () =>
   new Problem(410, 'upload-expired', 'The upload has expired.', {
-    detail: `No byte arrived for ${expiryHours} hours, so the upload was removed. Start a new one; the pipeline keeps its current file.`,
+    detail: `No byte arrived for ${uploadExpiryHours} hours, so the upload was removed. Start a new one; the pipeline keeps its current file.`,
   })
 
 export const uploadLocked = () =>

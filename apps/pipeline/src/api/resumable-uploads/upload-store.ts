@@ -7,7 +7,8 @@ import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-
 import type { DB } from '../../database.ts'
 import { syncDirectory, toUploadProblem } from '../../files/receive-file.ts'
 import type { UploadLease } from './upload-lease.ts'
-import { type UploadRow, expiryHours, leaseLost, saveReceived } from './upload-records.ts'
+import { uploadExpiryHours } from '../../runs/files-in-use.ts'
+import { type UploadRow, leaseLost, saveReceived } from './upload-records.ts'
 
 /** Received bytes, and milliseconds, after which the position is stored while a request lasts. A crash loses what came later. */
 const saveBytes = 64 * 1024 * 1024
@@ -47,7 +48,7 @@ export class UploadStore extends DataStore {
   }
 
   override getExpiration(): number {
-    return expiryHours * 3_600_000
+    return uploadExpiryHours * 3_600_000
   }
 
   override remove(): Promise<void> {

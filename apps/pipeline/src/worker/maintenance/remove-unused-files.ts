@@ -1,9 +1,8 @@
 import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
-import { expiryHours } from '../../api/resumable-uploads/upload-records.ts'
 import type { DB } from '../../database.ts'
-import { neededFiles, removeUnneededFiles } from '../../runs/files-in-use.ts'
+import { neededFiles, removeUnneededFiles, uploadExpiryHours } from '../../runs/files-in-use.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
@@ -75,7 +74,7 @@ export function removeExpiredUploads({
         const { rows } = await sql<{ uid: string }>`
           delete from resumable_uploads where uid in (
             select uid from resumable_uploads
-            where touched_at < now() - make_interval(hours => ${expiryHours})
+            where touched_at < now() - make_interval(hours => ${uploadExpiryHours})
               and (leased_until is null or leased_until < now())
             order by touched_at limit ${batch} for update skip locked
           ) returning uid`.execute(db)
