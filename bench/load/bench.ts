@@ -42,7 +42,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
-  exports: (context) => exports(context, Math.min(1_000, Math.max(...context.sizes))),
+  exports: (context) => exports(context, Math.max(...context.sizes)),
   beside: (context) => duringLoad(context, Math.max(...context.sizes)),
 }
 
