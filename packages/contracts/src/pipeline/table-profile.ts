@@ -49,7 +49,8 @@ const ColumnProfile = Type.Object(
     }),
     minValue: Type.Optional({
       ...Value,
-      description: 'Texts are compared by their bytes, and cut to 64 bytes. JSONB columns have no smallest or largest value.',
+      description:
+        'Texts are compared by their bytes, and cut to 64 bytes. JSONB columns have no smallest or largest value.',
     }),
     minBytes: Type.Optional(wholeLength('minValue')),
     maxValue: Type.Optional({ ...Value, description: 'As `minValue`.' }),
