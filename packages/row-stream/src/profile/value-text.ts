@@ -61,7 +61,7 @@ export function numericText(bytes: Buffer, columnScale?: number): string {
 
 const groupText = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(4, '0')
 
-/** Returns the group of a numeric that stands for `power` of 10,000. Groups that are zero or cut off are absent. */
+/** Returns the group of a numeric that stands for `power` of 10,000. Absent groups, which are zero or cut off, count as 0. */
 function numericGroup(bytes: Buffer, power: number): number {
   const index = bytes.readInt16BE(weightOffset) - power
   if (index < 0 || index >= bytes.readUInt16BE(groupCountOffset)) return 0

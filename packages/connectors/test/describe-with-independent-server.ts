@@ -15,7 +15,7 @@ export interface IndependentServer {
 }
 
 /** Tests with an independent implementation. If it is not installed, they are skipped, and the title says how to install it. */
-export function describeWithServer(
+export function describeWithIndependentServer(
   name: keyof typeof independentServers,
   title: string,
   tests: (server: IndependentServer) => void,
