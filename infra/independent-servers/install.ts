@@ -5,8 +5,8 @@ import { root } from '../paths.ts'
 import { Refusal, refuse } from '../user-error.ts'
 
 /**
- * `node infra/independent-servers/install.ts couchdb`: installs a server of somebody else that the suite of a source asks beside its stand-in,
- * into a folder outside the repository. The installation runs no code of theirs.
+ * `node infra/independent-servers/install.ts couchdb` installs an independent implementation of a system's protocol into `.sluice`, which
+ * Git ignores. The connector's tests read from it in addition to the stand-in. The installation runs no scripts of the packages.
  */
 const medplum = '5.2.13'
 const counterparts: Record<string, Record<string, string>> = {

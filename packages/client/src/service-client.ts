@@ -218,7 +218,7 @@ const undocumentedProblem = (name: string, status: number): ProblemDocument => (
   type: `urn:problem:http-${status}`,
   title: `${name} was refused.`,
   status,
-  detail: `The response to ${name} has status ${status} and no problem document. A proxy may have rejected the request.`,
+  detail: `The response to ${name} has status ${status} and no error document of the service. A proxy in between may have rejected the request: check its log.`,
   code: `http-${status}`,
 })
 

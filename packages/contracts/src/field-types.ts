@@ -206,7 +206,7 @@ const SecretStatus = Type.Object(
     set: Type.Boolean({ description: 'Whether a value is stored.' }),
     changedAt: Type.Optional({
       ...Timestamp,
-      description: 'When the stored value was last sent. Absent for values that an older version of Sluice stored.',
+      description: 'When the stored value was last entered. Absent for values that an older version of Sluice stored.',
     }),
   },
   { additionalProperties: false, title: 'SecretStatus' },

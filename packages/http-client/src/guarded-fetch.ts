@@ -15,7 +15,7 @@ export interface GuardedFetchOptions {
   follow?: boolean
   /** Return redirect responses to the caller unchanged. Overrides `follow`. */
   returnRedirects?: boolean
-  /** Returns all addresses of a name. Default: the system resolves hosts that the operator allows, and DNS all others. */
+  /** Returns all addresses of a name. Default: the operating system for names that the operator allows, `limitedDnsLookup` for all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 

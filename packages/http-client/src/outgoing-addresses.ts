@@ -10,7 +10,7 @@ export interface OutgoingAddressesOptions {
   allowed: OutgoingAllowList
   /** Milliseconds for one name. */
   timeLimitMs?: number
-  /** Returns all addresses of a name. Default: the system resolves hosts that the operator allows, and DNS all others. */
+  /** Returns all addresses of a name. Default: the operating system for names that the operator allows, `limitedDnsLookup` for all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 

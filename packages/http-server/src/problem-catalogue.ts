@@ -109,7 +109,7 @@ export const sharedProblems: readonly KnownProblem[] = [
     code: 'busy',
     status: 503,
     title: 'Too many concurrent requests of this kind.',
-    when: 'The organisation or the process has reached its limit of concurrent passwords, pages of data, previews, uploads or views. Try again in a few seconds.',
+    when: 'The organisation or the server handles too many requests of this kind at once: password checks, pages of data, previews, uploads or views. Try again in a few seconds.',
   },
   {
     code: 'unavailable',

@@ -106,7 +106,8 @@ export const problems = {
     }),
   misdirected: () =>
     new Problem(421, 'misdirected', 'This installation does not serve this host.', {
-      detail: 'The Host header names another server.',
+      detail:
+        'The Host header names another server. Use the public address of this service, or let its operator add the host to ALLOWED_HOSTS.',
     }),
   refused: (pointer: string, detail: string) =>
     new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {

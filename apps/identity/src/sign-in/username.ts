@@ -31,7 +31,10 @@ export function parseUsername(text: string): string {
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisibleCharacters) >= 0)
     throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
   if (technicalLetters.test(username))
-    throw problems.refused('/username', 'A username must not contain phonetic letters, or symbols that keyboards lack.')
+    throw problems.refused(
+      '/username',
+      'A username must not contain phonetic letters or special symbols, such as ʜ or ™. Use ordinary letters and digits.',
+    )
   if (hasUnusedScript(username) || !isOneScript(username.normalize('NFKC')))
     throw problems.refused('/username', 'A username must not mix letters of several scripts.')
   return username

@@ -26,6 +26,10 @@ const cancellationMessage = sql<string>`'The run was cancelled.' || case (select
   when 'DESTINATION' then ' Data that was already sent stays in the target.'
   else '' end`
 
+/**
+ * Cancels the run, and the runs that it started as jobs, which the caller has locked. Returns the cancelled run; undefined if it is neither
+ * queued nor running.
+ */
 async function cancelLockedRun(
   trx: Transaction<DB>,
   queue: JobQueue,
@@ -41,7 +45,8 @@ async function cancelLockedRun(
     .returningAll()
     .executeTakeFirst()
   if (!run) return undefined
-  for (const id of await cancelJobs(trx, run)) await cancelLockedRun(trx, queue, { id })
+  const startedRuns = await cancelJobs(trx, run)
+  for (const id of startedRuns) await cancelLockedRun(trx, queue, { id })
   await onRunFinished(trx, queue, run)
   return run
 }

@@ -5,7 +5,7 @@ import { VariableProblem } from './variable-problem.ts'
 /** The limit keeps parameters such as `$99` shorter than any `${name}`, so that padding can preserve positions in the text. */
 const maxParameters = 99
 
-/** The advice for an unknown variable. Only checks bind variables, and a request that runs a check can pass values. */
+/** The advice for an unknown variable. Variables are bound only in quality checks, and a request that runs a check can pass values. */
 const unknownVariableAdvice = 'Create it, correct its name, or pass its value in `variables` of the run.'
 
 /** SQL with bind parameters in place of variables. */

@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import type { DatasetDatabase } from '@sluice/connectors/public-dataset/public-dataset-connector'
 import type { ClientWarehouses } from './client-warehouses.ts'
 
-/** Returns a database that finds and lists public datasets: their keys in the service's database, and their tables in the catalogue's warehouse. */
+/** Returns look-ups of public datasets. Their keys and names are in the service's database, their tables in the catalogue's warehouse. */
 export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): DatasetDatabase {
   return {
     async list(text) {

@@ -127,7 +127,7 @@ export function describeChange(
     case 'ROWS_FELL':
       return `The source has ${formatRows(Number(to))} for ${qualifiedName}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
     case 'VIEWS_RECREATED':
-      return `Views over the changed columns of ${qualifiedName} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
+      return `Columns of ${qualifiedName} have new types, so these views over them were created again: ${to}. Casts and comparisons in them can fail for new values, so query each view once.`
     case 'PART_NOT_READ':
       return to ?? ''
     case 'TYPE_WIDENED':

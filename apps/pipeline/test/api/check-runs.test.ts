@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { CheckResult, GroupResult } from '@sluice/contracts'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
 import { startService, type Asking, type Service } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 
 let service: Service
 let owner: Asking

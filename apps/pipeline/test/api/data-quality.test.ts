@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createContractChecker, CheckResult, GroupResult } from '@sluice/contracts'
 import { loadAll, columns } from '@sluice/warehouses/testing/row-fixtures'
 import { startService, type Asking, type Service } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 
 const everything = [
   'ROLE_MANAGE_DATA_QUALITY_CHECK',

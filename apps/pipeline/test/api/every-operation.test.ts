@@ -21,7 +21,7 @@ import { goodConfigurations } from './good-configurations.ts'
 import { goodDataPipelines } from './good-data-pipelines.ts'
 import { goodDestinations } from './good-destinations.ts'
 import { goodPublicDatasets, loadedDataset } from './good-public-datasets.ts'
-import { goodQuality } from './good-quality.ts'
+import { goodQualityChecks } from './good-quality-checks.ts'
 import { goodSchemas } from './good-schemas.ts'
 import { goodVariables } from './good-variables.ts'
 import { goodWarehouseReaders } from './good-warehouse-readers.ts'
@@ -143,7 +143,7 @@ const good: Record<string, () => Promise<Good>> = {
   ...goodConfigurations(given),
   ...goodDestinations(given),
   ...goodPublicDatasets(() => loaded),
-  ...goodQuality(given),
+  ...goodQualityChecks(given),
   ...goodWarehouseReaders(given),
   ...goodViews(given),
   ...goodWorkflows(() => ({ owner, withFile: make.pipelineWithFile })),

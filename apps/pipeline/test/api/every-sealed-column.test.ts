@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
 import { sealedColumns } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
 import { viewBody } from './view-fixtures.ts'
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { schemaBody, type Asking } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { viewBody } from './view-fixtures.ts'
 import { workflowBody } from './workflow-body.ts'
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Lineage } from '@sluice/contracts'
 import type { Person } from '../join-identity.ts'
 import { pipelineBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { type LoadedPlace, loadedPlace, viewBody } from './view-fixtures.ts'
 import { job, workflowBody } from './workflow-body.ts'
 

@@ -4,7 +4,7 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import type { Person } from '../join-identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { groupBody } from './quality-bodies.ts'
+import { groupBody } from './quality-check-bodies.ts'
 import { workflowBody } from './workflow-body.ts'
 
 const roles = [

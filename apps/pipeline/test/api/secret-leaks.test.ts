@@ -8,7 +8,7 @@ import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 /** Every secret that is planted, by where it was. None of them is ever to be seen again. */

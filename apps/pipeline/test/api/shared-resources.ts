@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Role } from '@sluice/contracts'
 import { pipelineBody, schemaBody } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { viewBody } from './view-fixtures.ts'
 import { workflowBody } from './workflow-body.ts'
 

@@ -6,7 +6,7 @@ import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { leftovers } from '@sluice/warehouses/testing/leftovers'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { job, workflowBody } from './workflow-body.ts'
 
 let service: Service

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { checkBody } from './quality-bodies.ts'
+import { checkBody } from './quality-check-bodies.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 let service: Service

@@ -72,7 +72,7 @@ export const catalogue = {
 }
 
 export const queries = {
-  /** Run a query on all loaded data. Reads only. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A file has all rows. The audit log records the caller, the query and the number of rows. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  /** Run a query on all loaded data. Runs a query that only reads. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A response as a file, such as CSV, has all rows, without the limit of JSON responses. The audit log records the caller, the query and the number of rows. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   run: { method: 'post', path: '/queries', effect: 'read' } as Operation<'/queries', QueryFormat, QueryBody, SqlQueryResult, undefined>,
   /** Show how the warehouse would run a query, without running it. SQL Server and Azure Synapse answer 422, because Sluice cannot read plans there. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   explain: { method: 'post', path: '/queries/explain', effect: 'read' } as Operation<'/queries/explain', undefined, ExplainBody, ExplainedQuery, undefined>,
@@ -152,7 +152,7 @@ export const dataPipelines = {
   testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
   /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
-  /** List the options of the source of a pipeline. An absent jdbcSource, url, bucket or container has the stored value. An absent password or token has the stored value if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of the source of a pipeline. If jdbcSource, url, bucket or container is absent, the stored value is used. If the password or token is absent, the stored one is used only if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the rejected rows of a run, with their positions and the reasons. Needs `ROLE_SEE_DATA_PIPELINE`. */
   rejectedRows: { method: 'get', path: '/data-pipelines/:uid/runs/:taskId/rejected-rows' } as Operation<'/data-pipelines/:uid/runs/:taskId/rejected-rows', RejectedRowsQuery, undefined, RejectedRow[], undefined>,
@@ -870,7 +870,7 @@ export interface ColumnProfile {
   distinctValues: number
   /** Whether `distinctValues` is an estimate, usually within 7 %. It is exact for up to 64 distinct values. */
   distinctIsEstimate: boolean
-  /** Texts are compared by their bytes, and cut to 64 bytes. JSONB has none. */
+  /** Texts are compared by their bytes, and cut to 64 bytes. JSONB columns have no smallest or largest value. */
   minValue?: string
   /** The length of the whole value in bytes, if `minValue` is cut. */
   minBytes?: number
@@ -884,7 +884,7 @@ export interface ColumnProfile {
   maxLength?: number
   /** The number of rows with NaN or an infinite value. They are not in the histogram. */
   notFinite?: number
-  /** The most frequent values first. Values that occur once in the sample are left out. JSONB has none. */
+  /** The most frequent values first. Values that occur once in the sample are left out. JSONB columns have no frequent values. */
   frequentValues?: FrequentValue[]
   /** For numbers, dates and times. */
   histogram?: Histogram
@@ -994,7 +994,7 @@ export interface ConfiguredDataQualityCheck {
   query: string
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1011,7 +1011,7 @@ export interface ConfiguredDataQualityCheckBody {
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1024,7 +1024,7 @@ export interface ConfiguredDataQualityCheckGroup {
   dataQualityChecks?: NameReference[]
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1039,7 +1039,7 @@ export interface ConfiguredDataQualityCheckGroupBody {
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1062,7 +1062,7 @@ export interface ConfiguredDestination {
   apiTokenTarget?: ApiTokenTargetBodyOfExport
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1087,7 +1087,7 @@ export interface ConfiguredDestinationBody {
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1273,7 +1273,7 @@ export interface ConfiguredPipelineBodyFields {
   dataWarehouseTarget: DataWarehouseTargetBodyOfConfiguration
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1304,7 +1304,7 @@ export interface ConfiguredPipelineFields {
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
   dataWarehouseTarget: DataWarehouseTargetBodyOfExport
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1332,7 +1332,7 @@ export interface ConfiguredSchema {
   profileTables?: boolean
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1350,7 +1350,7 @@ export interface ConfiguredSchemaBody {
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1700,7 +1700,7 @@ export interface ConfiguredVariable {
   secured: boolean
   /** If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured. */
   value?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1713,7 +1713,7 @@ export interface ConfiguredVariableBody {
   value?: string
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1742,7 +1742,7 @@ export interface ConfiguredView {
   anonymousAccess?: AnonymousAccessBody
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1773,7 +1773,7 @@ export interface ConfiguredViewBody {
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1818,12 +1818,12 @@ export interface ConfiguredWorkflow {
   continuousUpdateInterval?: number
   /** Hours between two full refreshes of a continuously updated object. */
   fullRefreshInterval?: number
-  /** Whether runs in between are incremental for jobs that support it. */
+  /** Whether runs between two full loads are incremental, for jobs that support it. */
   continuouslyUpdated: boolean
   steps: WorkflowStepsBodyOfExport
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -1838,14 +1838,14 @@ export interface ConfiguredWorkflowBody {
   continuousUpdateInterval?: number
   /** Hours between two full refreshes of a continuously updated object. */
   fullRefreshInterval?: number
-  /** Whether runs in between are incremental for jobs that support it. */
+  /** Whether runs between two full loads are incremental, for jobs that support it. */
   continuouslyUpdated: boolean
   steps: WorkflowStepsBodyOfConfiguration
   /** Absent fields keep their stored values. */
   access?: ConfiguredAccess
   /** The former name of the object, to rename it. Ignored if an object with the new name exists and none with the former name. */
   was?: string
-  /** JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored. */
+  /** JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value. */
   redacted?: string[]
 }
 
@@ -2602,7 +2602,7 @@ export interface Header {
 
 /** For numbers, dates and times. */
 export interface Histogram {
-  /** The bounds of buckets of equal width. A bucket has the values from its first bound to the next one, without the latter; the last bucket has both. */
+  /** The bounds of buckets of equal width. Each bucket includes its lower bound and excludes its upper bound; the last bucket includes both. */
   bounds: string[]
   /** The number of rows in each bucket. Their sum is the number of rows with a finite value. */
   rows: number[]
@@ -3731,7 +3731,7 @@ export interface SearchRequest {
 export interface SecretStatus {
   /** Whether a value is stored. */
   set: boolean
-  /** When the stored value was last sent. Absent for values that an older version of Sluice stored. */
+  /** When the stored value was last entered. Absent for values that an older version of Sluice stored. */
   changedAt?: string
 }
 
@@ -4881,7 +4881,7 @@ export interface WorkflowBody {
   continuousUpdateInterval?: number
   /** Hours between two full refreshes of a continuously updated object. */
   fullRefreshInterval?: number
-  /** Whether runs in between are incremental for jobs that support it. */
+  /** Whether runs between two full loads are incremental, for jobs that support it. */
   continuouslyUpdated: boolean
   steps: WorkflowStepsBody
   access?: AccessPart

@@ -3,7 +3,7 @@ import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 
 const maxRecordLength = 16_000_000
-/** Maximum bytes of a batch. A limit on the number of members alone is not enough, because one member can contain a million values. */
+/** Maximum bytes of a batch. A limit on the number of records alone is not enough, because one record can contain a million values. */
 const maxBatchBytes = 4_000_000
 const maxBatchRecords = 500
 
@@ -14,8 +14,8 @@ const openingBrackets = new Set([0x5b, 0x7b])
 const closingBrackets = new Set([0x5d, 0x7d])
 
 /**
- * Parses a JSON list in UTF-8 and yields its members in batches of at most 500 members or 4 MB, so that only one batch is in memory. Throws
- * `SourceProblem` if the text is not a complete list, or if a member is larger than 16 MB or has too many values.
+ * Parses a JSON list in UTF-8 and yields its records in batches of at most 500 records or 4 MB, so that only one batch is in memory. Throws
+ * `SourceProblem` if the text is not a complete list, or if a record is larger than 16 MB or has too many values.
  */
 export async function* readJsonRecords(
   chunks: AsyncIterable<Buffer>,
@@ -23,21 +23,21 @@ export async function* readJsonRecords(
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
   let bytes = 0
-  /** Parts of the current member that arrived in earlier chunks. */
-  let recordParts: Buffer[] = []
-  let heldBytes = 0
+  /** The bytes of the current record that arrived in earlier chunks. */
+  let earlierBytes: Buffer[] = []
+  let earlierByteCount = 0
   let depth = 0
   let isInString = false
   let isEscaped = false
   let hasStarted = false
 
-  function addMember(part: Buffer): void {
-    const text = Buffer.concat([...recordParts, part])
+  function addRecord(part: Buffer): void {
+    const text = Buffer.concat([...earlierBytes, part])
       .toString()
       .trim()
-    bytes += heldBytes + part.length
-    recordParts = []
-    heldBytes = 0
+    bytes += earlierByteCount + part.length
+    earlierBytes = []
+    earlierByteCount = 0
     if (text === '') return
     try {
       records.push(parseJson(text, maxRecordValues))
@@ -65,9 +65,9 @@ export async function* readJsonRecords(
         depth += 1
       } else if (closingBrackets.has(byte)) {
         depth -= 1
-        if (depth === 0) addMember(chunk.subarray(from, position))
+        if (depth === 0) addRecord(chunk.subarray(from, position))
       } else if (byte === comma && depth === 1) {
-        addMember(chunk.subarray(from, position))
+        addRecord(chunk.subarray(from, position))
         from = position + 1
         if (records.length >= maxBatchRecords || bytes >= maxBatchBytes) {
           yield records
@@ -78,9 +78,9 @@ export async function* readJsonRecords(
     }
     if (depth === 0) continue
     // The part is copied, because the source reuses the buffer for the next chunk.
-    recordParts.push(Buffer.from(chunk.subarray(from)))
-    heldBytes += chunk.length - from
-    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
+    earlierBytes.push(Buffer.from(chunk.subarray(from)))
+    earlierByteCount += chunk.length - from
+    if (earlierByteCount > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
   }
   if (!hasStarted || depth !== 0) throw createResponseProblem(system, 'complete list')
   if (records.length > 0) yield records

@@ -18,7 +18,7 @@ type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 /** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
 const beforeRows: WatchedSink = { isFull: false, rows: 1 }
 
-/** The state while the database searches all rows. */
+/** The state until the database returns its first row, which can take long if it scans the whole table first. */
 const beforeFirstRow: WatchedSink = { isFull: false, rows: 0 }
 
 const mainThreadPort = parentPort

@@ -25,7 +25,7 @@ export const functionDefinition = defineConnectedSource({
     if (functionName === undefined && 'accessKey' in secrets)
       throw new InvalidSetting(
         '/functionSource/accessKey',
-        'Only AWS Lambda accepts an access key. Enter a token for a function at an address.',
+        'Only AWS Lambda accepts an access key. For a function that is called by its URL, enter a token.',
       )
   },
   getSecretAudience: ({ functionSource: { url, headerName } }) => [

@@ -103,7 +103,7 @@ const configurationFields = {
       uniqueItems: true,
       maxItems: 20,
       description:
-        'JSON pointers to the stored secrets that an export omits. Each keeps its stored value. A plan reports those for which no value is stored.',
+        'JSON pointers to the secrets that an export leaves out. Applying the configuration keeps their stored values. A plan reports the secrets without a stored value.',
     }),
   ),
 }

@@ -28,7 +28,7 @@ const Histogram = Type.Object(
     bounds: Type.Array(Value, {
       maxItems: 21,
       description:
-        'The bounds of buckets of equal width. A bucket has the values from its first bound to the next one, without the latter; the last bucket has both.',
+        'The bounds of buckets of equal width. Each bucket includes its lower bound and excludes its upper bound; the last bucket includes both.',
     }),
     rows: Type.Array(NonNegativeInteger, {
       maxItems: 20,
@@ -49,7 +49,8 @@ const ColumnProfile = Type.Object(
     }),
     minValue: Type.Optional({
       ...Value,
-      description: 'Texts are compared by their bytes, and cut to 64 bytes. JSONB has none.',
+      description:
+        'Texts are compared by their bytes, and cut to 64 bytes. JSONB columns have no smallest or largest value.',
     }),
     minBytes: Type.Optional(wholeLength('minValue')),
     maxValue: Type.Optional({ ...Value, description: 'As `minValue`.' }),
@@ -64,7 +65,7 @@ const ColumnProfile = Type.Object(
       Type.Array(FrequentValue, {
         maxItems: 10,
         description:
-          'The most frequent values first. Values that occur once in the sample are left out. JSONB has none.',
+          'The most frequent values first. Values that occur once in the sample are left out. JSONB columns have no frequent values.',
       }),
     ),
     histogram: Type.Optional({ ...Histogram, description: 'For numbers, dates and times.' }),

@@ -92,7 +92,7 @@ export const WorkflowBody = defineContract(
       ...workflowFields,
       ...scheduledBody,
       continuouslyUpdated: Type.Boolean({
-        description: 'Whether runs in between are incremental for jobs that support it.',
+        description: 'Whether runs between two full loads are incremental, for jobs that support it.',
       }),
       steps: WorkflowStepsBody,
       access: Type.Optional(AccessPart),

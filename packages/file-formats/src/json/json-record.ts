@@ -29,7 +29,7 @@ const TEXT_VALUE = 2
 const ESCAPED_TEXT = 3
 const NESTED_VALUE = 4
 
-/** One object at a time: the positions of its values by column, and their output as a line of delimited text. */
+/** Notes where the values of one JSON object are, by column, and writes them as a line of delimited text. Reused for every object. */
 class JsonRecord {
   readonly scanner = new JsonScanner()
   readonly columns: JsonColumns

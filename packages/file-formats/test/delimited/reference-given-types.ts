@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../src/delimited/column-type.ts'
-import { timeOf } from './reference-types.ts'
+import { timeOf } from './reference-type-detection.ts'
 
 const unmistakable = ['YYYY-MM-DD', 'YYYY/MM/DD', 'DD.MM.YYYY']
 

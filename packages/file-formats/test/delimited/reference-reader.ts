@@ -8,7 +8,7 @@ import {
   type ReferenceRecord,
   splitRecords,
 } from './reference-records.ts'
-import { referenceType } from './reference-types.ts'
+import { referenceType } from './reference-type-detection.ts'
 
 export type Cell = string | null
 

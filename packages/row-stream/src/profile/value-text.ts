@@ -33,15 +33,24 @@ export function doubleOf(key: bigint): number {
 
 const keyView = new DataView(new ArrayBuffer(8))
 
-const signs: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
+// The offsets of PostgreSQL's binary numeric. A group is four decimal digits; the weight is the power of 10,000 of the first group.
+const groupCountOffset = 0
+const weightOffset = 2
+const signOffset = 4
+const scaleOffset = 6
+const groupsOffset = 8
+const bytesPerGroup = 2
+
+/** The signs of values that are not finite, and their texts. */
+const nonFiniteTexts: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 const negativeSign = 0x4000
 
 /** Returns PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. */
 export function numericText(bytes: Buffer, columnScale?: number): string {
-  const sign = bytes.readUInt16BE(4)
-  if (signs[sign] !== undefined) return signs[sign]
-  const weight = bytes.readInt16BE(2)
-  const scale = columnScale ?? bytes.readUInt16BE(6)
+  const sign = bytes.readUInt16BE(signOffset)
+  if (nonFiniteTexts[sign] !== undefined) return nonFiniteTexts[sign]
+  const weight = bytes.readInt16BE(weightOffset)
+  const scale = columnScale ?? bytes.readUInt16BE(scaleOffset)
   let whole = ''
   for (let power = Math.max(weight, 0); power >= 0; power--) whole += groupText(bytes, power)
   let fraction = ''
@@ -52,20 +61,24 @@ export function numericText(bytes: Buffer, columnScale?: number): string {
 
 const groupText = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(4, '0')
 
-/** Returns the four digits of a numeric that stand for `power` of 10,000. */
+/** Returns the group of a numeric that stands for `power` of 10,000. Absent groups, which are zero or cut off, count as 0. */
 function numericGroup(bytes: Buffer, power: number): number {
-  const index = bytes.readInt16BE(2) - power
-  const isThere = index >= 0 && index < bytes.readUInt16BE(0) && 10 + index * 2 <= bytes.length
-  return isThere ? bytes.readUInt16BE(8 + index * 2) : 0
+  const index = bytes.readInt16BE(weightOffset) - power
+  if (index < 0 || index >= bytes.readUInt16BE(groupCountOffset)) return 0
+  const groupOffset = groupsOffset + index * bytesPerGroup
+  return groupOffset + bytesPerGroup <= bytes.length ? bytes.readUInt16BE(groupOffset) : 0
 }
 
-/** Returns a numeric times 10 to the power of `scale`; NaN if it is not finite. Exact up to 12 digits; further ones are rounded. */
+/**
+ * Returns a numeric times 10 to the power of `scale`; NaN if it is not finite. Exact up to 12 digits; further ones are rounded: a double
+ * holds 15 digits, and whole groups may add three digits after the scale.
+ */
 export function unscaledNumeric(bytes: Buffer, scale: number): number {
-  const sign = bytes.readUInt16BE(4)
-  if (signs[sign] !== undefined) return Number.NaN
+  const sign = bytes.readUInt16BE(signOffset)
+  if (nonFiniteTexts[sign] !== undefined) return Number.NaN
   const lastGroup = -Math.ceil(scale / 4)
   let digits = 0
-  for (let power = Math.max(bytes.readInt16BE(2), 0); power >= lastGroup; power--)
+  for (let power = Math.max(bytes.readInt16BE(weightOffset), 0); power >= lastGroup; power--)
     digits = digits * 10_000 + numericGroup(bytes, power)
   const unscaled = digits / 10 ** (-lastGroup * 4 - scale)
   return sign === negativeSign ? -unscaled : unscaled

@@ -225,5 +225,5 @@ export interface SqlDialect {
    * For tables that do not preserve insertion order: returns the query with an additional column, each row's position in the
    * query's order. Undefined for a query without an order.
    */
-  numbered?(query: string, columns: readonly ReadColumn[]): string | undefined
+  numberRows?(query: string, columns: readonly ReadColumn[]): string | undefined
 }

@@ -344,8 +344,9 @@ async function* queryPages(
   const { schemas = [] } = userQuery
   const { seconds, ...limits } = resolvePageLimits(pageRows, userQuery.limits)
   const service = { role: 'service' } as const
-  let place: TablePlace | undefined
-  let id: string | undefined
+  /** Set before the table is created: a failed request may have created it. */
+  let createdTable: TablePlace | undefined
+  let createdId: string | undefined
   try {
     const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
     if (schema === undefined)
@@ -359,33 +360,34 @@ async function* queryPages(
       return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
     const names = columns.map((_column, index) => `c${index + 1}`)
-    const numbered = dialect.numbered?.(text, columns)
+    // The table may not preserve the order of the query, so it also stores the position of each row.
+    const numberedText = dialect.numberRows?.(text, columns)
     const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
-    if (numbered !== undefined)
+    if (numberedText !== undefined)
       resultColumns.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
-    place = resultTable
-    id = await withSession(dialect, service, (session) =>
+    createdTable = resultTable
+    createdId = await withSession(dialect, service, (session) =>
       createFillableTable(dialect, session, resultTable, resultColumns, {
         kind: 'PASSING',
         until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
     )
-    const into = resultColumns.map(({ name }) => name)
+    const storedNames = resultColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
-        for (const statement of dialect.changes.insert(resultTable, into, numbered ?? text))
+        for (const statement of dialect.changes.insert(resultTable, storedNames, numberedText ?? text))
           await session.execute(statement)
       }),
     )
-    const { quoted, place: at } = dialect.names
-    const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
-    const selectAll = `select ${names.map(quoted).join(', ')} from ${at(resultTable)}${inOrder}`
+    const { quoted, place: quotedPlace } = dialect.names
+    const inOrder = numberedText === undefined ? '' : ` order by ${quoted(orderColumn)}`
+    const selectAll = `select ${names.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${inOrder}`
     yield* pagesOf(dialect, { text: selectAll, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, userQuery, seconds)
   } finally {
-    if (place) await dropPagesTable(dialect, place, id).catch(() => {})
+    if (createdTable) await dropPagesTable(dialect, createdTable, createdId).catch(() => {})
   }
 }
 

@@ -20,12 +20,12 @@ const tableListTerminators = new Set([
 
 /** The state of one level of parentheses. */
 interface QueryLevel {
-  /** True if this level is a query. In TRIM(x FROM y), FROM is not followed by a table. */
-  query: boolean
-  /** Whether another table follows a comma. */
-  tables: boolean
-  /** Whether the next token names a table. */
-  expected: boolean
+  /** False for an expression: in TRIM(x FROM y), FROM is not followed by a table. */
+  isQuery: boolean
+  /** Whether the list of tables after FROM has not ended, so that another table follows a comma. */
+  isInTableList: boolean
+  /** Whether the next token names a table or opens a parenthesis. */
+  expectsTable: boolean
 }
 
 /**
@@ -36,36 +36,37 @@ interface QueryLevel {
  */
 export function assertOwnNames(query: string, prefix: string): void {
   const tokens = tsqlTokens(query)
-  const levels: QueryLevel[] = [{ query: false, tables: false, expected: false }]
+  const levels: QueryLevel[] = [{ isQuery: false, isInTableList: false, expectsTable: false }]
   for (let index = 0; index < tokens.length; index += 1) {
     const token = tokens[index]!
     const level = levels.at(-1)!
-    const { expected } = level
-    level.expected = false
+    const { expectsTable } = level
+    level.expectsTable = false
     if (token.kind === 'sign') {
       // The server may ignore any other character and read the parts around it as one name.
-      if (!/[!-~]/.test(token.text) || (expected && token.text !== '(')) throw otherDatabase(token)
-      // Joined tables may be in parentheses.
-      if (token.text === '(') levels.push({ query: expected, tables: expected, expected })
+      if (!/[!-~]/.test(token.text) || (expectsTable && token.text !== '(')) throw otherDatabase(token)
+      // In place of a table, parentheses contain joined tables or a query; elsewhere an expression, until a SELECT makes it a query.
+      if (token.text === '(') levels.push({ isQuery: expectsTable, isInTableList: expectsTable, expectsTable })
       if (token.text === ')' && levels.length > 1) levels.pop()
-      if (token.text === ',') level.expected = level.tables
+      if (token.text === ',') level.expectsTable = level.isInTableList
       continue
     }
     const word = token.kind === 'word' ? token.text.toLowerCase() : ''
     // WITHIN GROUP is part of an expression.
-    if (tableListTerminators.has(word) && tokens[index - 1]?.text.toLowerCase() !== 'within') level.tables = false
-    if (word === 'select') level.query = true
-    if (tableNameKeywords.has(word) && level.query) {
-      level.tables = true
-      level.expected = true
+    if (tableListTerminators.has(word) && tokens[index - 1]?.text.toLowerCase() !== 'within')
+      level.isInTableList = false
+    if (word === 'select') level.isQuery = true
+    if (tableNameKeywords.has(word) && level.isQuery) {
+      level.isInTableList = true
+      level.expectsTable = true
       continue
     }
     const parts = chainAt(tokens, index)
     index += parts - 1
     if (parts === 1) continue
     const isOwn = parts === 3 && token.text.startsWith(prefix)
-    const called = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
-    if ((expected || called) && !isOwn) throw otherDatabase(token)
+    const isCalled = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
+    if ((expectsTable || isCalled) && !isOwn) throw otherDatabase(token)
   }
 }
 

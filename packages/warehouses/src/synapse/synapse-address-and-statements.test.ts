@@ -45,8 +45,8 @@ describe('statements for a Synapse pool', () => {
     )
     expect(dialect.page(at, ['n'], { limit: 1, offset: 0, order: [] })).toContain('over (order by (select null))')
     const columns = [{ name: 'id', type: 'int', dataType: 'INTEGER' as const }]
-    expect(dialect.numbered!('select id from t', columns)).toBeUndefined()
-    expect(dialect.numbered!('select id from t order by n desc, 1', columns)).toBe(
+    expect(dialect.numberRows!('select id from t', columns)).toBeUndefined()
+    expect(dialect.numberRows!('select id from t order by n desc, 1', columns)).toBe(
       'select c1, row_number() over (order by o1 desc, c1) as n from (\nselect id , n\nfrom t\n) as user_query(c1, o1) ',
     )
   })

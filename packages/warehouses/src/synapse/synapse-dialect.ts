@@ -27,10 +27,10 @@ export function synapseDialect(access: ClientAccess): SqlDialect {
     // The server has no OFFSET.
     page(place, columns, { limit, offset, order }) {
       const list = columns.map(quoteIdentifier).join(', ')
-      const numbered = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
-      return `select ${list} from (${numbered}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
+      const numberedRows = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
+      return `select ${list} from (${numberedRows}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
     },
-    numbered(query, columns) {
+    numberRows(query, columns) {
       const { before, from, by, rest } = splitOrderedQuery(query, columns)
       if (by === '') return undefined
       const list = columns.map((_column, index) => columnName(index)).join(', ')

@@ -1,9 +1,9 @@
 import { type ClientAccess, type RoleCredentials, type DatabaseLogin, tsqlAccess } from '../tsql/tsql-settings.ts'
 
 /**
- * Parses an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Every
- * client has schemas in it: a pool is one database. The server supports only READ UNCOMMITTED; with snapshot isolation enabled,
- * it reads row versions instead.
+ * Parses an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. A pool is
+ * one database, so all clients have schemas in it. Sessions request READ UNCOMMITTED, because a pool supports only this level. A
+ * pool requires READ_COMMITTED_SNAPSHOT; with that setting, sessions read committed versions of rows in spite of the level.
  */
 export function synapseAccess(url: string, credentials: RoleCredentials): ClientAccess {
   const access = tsqlAccess(url, credentials)

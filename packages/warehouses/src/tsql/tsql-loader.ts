@@ -119,12 +119,15 @@ const typeDeclarations: Record<SqlType, number[]> = {
   'datetimeoffset(6)': [0x2b, 6],
 }
 
-function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer {
+function typeInfo({ name, type }: NewColumn, collation: ParameterData['collation']): Buffer {
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
   const fixed = typeDeclarations[type]
   if (fixed) return Buffer.from(fixed)
-  if (!isText(type)) throw new Error(`A bulk load cannot write a column of type ${type}.`)
+  if (!isText(type))
+    throw new Error(
+      `Column "${name}" has type ${type}, which a bulk load cannot write. Report this as a bug of Sluice.`,
+    )
   const [, length] = /\((\d+)\)$/.exec(type) ?? []
   const text = Buffer.from([0xe7, 0, 0, 0, 0, 0, 0, 0])
   text.writeUInt16LE(length === undefined ? 0xffff : 2 * Number(length), 1)
@@ -147,13 +150,13 @@ const noBytes = Buffer.alloc(0)
  * A column in the form that the driver takes for a bulk load. The driver would encode objects value by value and lose digits. So
  * the value of the first column is the bytes of many encoded rows, and the other columns have no values.
  */
-function bulkColumn({ type }: NewColumn, index: number): DataType {
+function bulkColumn(column: NewColumn, index: number): DataType {
   return {
     id: 0,
     type: 'BYTES',
     name: 'Bytes',
-    declaration: () => type,
-    generateTypeInfo: ({ collation }) => typeInfo(type, collation),
+    declaration: () => column.type,
+    generateTypeInfo: ({ collation }) => typeInfo(column, collation),
     generateParameterLength: () => noBytes,
     *generateParameterData({ value }) {
       if (index === 0) yield value as Buffer

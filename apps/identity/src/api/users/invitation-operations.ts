@@ -99,7 +99,8 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // If no SMTP server is set, callers could change their own password by link, without the current password.
+  // Callers change their own password with the current one. A link does not require it, and without an SMTP server,
+  // administrators can read links in the stored mails.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION')

@@ -28,8 +28,8 @@ export const claimsByScope = {
 }
 
 /**
- * Returns the user with the given uid, for a built-in application or one of the user's own client. Returns undefined if the
- * user is inactive or belongs to a disabled or another client.
+ * Returns the user with the given uid. Returns undefined if the user is inactive, if the user's client is disabled, or if the
+ * application belongs to another client and is not built in.
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {

@@ -86,7 +86,7 @@ export const de: PageTexts = {
     token:
       'Das Refresh-Token kann nur einmal verwendet werden. Wer es hat, kann in Ihrem Namen handeln. Geben Sie es deshalb nicht weiter.',
     stays:
-      'Sie können dieses Fenster schließen. In der Befehlszeile bleiben Sie angemeldet, bis Sie sich hier oder mit POST /auth/logout abmelden.',
+      'Sie können dieses Fenster schließen. In der Befehlszeile bleiben Sie angemeldet, bis Sie sich hier oder dort abmelden.',
   },
   signOut: {
     title: 'Abmelden?',

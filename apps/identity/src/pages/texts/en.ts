@@ -84,8 +84,7 @@ export const en = {
     commands:
       'Run these lines in a terminal, and paste the refresh token when the first line waits for it. The token does not appear on the screen or in the shell history. The response contains the access token for the API.',
     token: 'The refresh token can be used only once. Anyone who has it can act as you, so do not share it.',
-    stays:
-      'You can close this window. You stay signed in on the command line until you sign out here or with POST /auth/logout.',
+    stays: 'You can close this window. You stay signed in on the command line until you sign out here or there.',
   },
   signOut: {
     title: 'Sign out?',

@@ -86,7 +86,7 @@ export const fr: PageTexts = {
     token:
       'Le jeton d’actualisation ne peut être utilisé qu’une fois. Toute personne qui le possède peut agir en votre nom : ne le communiquez à personne.',
     stays:
-      'Vous pouvez fermer cette fenêtre. La session en ligne de commande reste ouverte jusqu’à ce que vous vous déconnectiez ici ou avec POST /auth/logout.',
+      'Vous pouvez fermer cette fenêtre. La session en ligne de commande reste ouverte jusqu’à ce que vous vous déconnectiez ici ou en ligne de commande.',
   },
   signOut: {
     title: 'Se déconnecter ?',

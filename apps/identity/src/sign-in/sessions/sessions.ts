@@ -99,8 +99,9 @@ export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>):
 
 /**
  * Ends all sessions for a disabled client, and all sessions, pending second-factor tickets and password-reset links of its users. The
- * service refuses them while the client is disabled; ending them prevents their return when it is enabled. Works in small batches,
- * because a client may have a million of each. Does not update the users, because that table has many indexes.
+ * service refuses them while the client is disabled; ending them prevents their return when it is enabled. The client's sessions end
+ * in small batches, because there may be a million. One statement is enough for the others: tickets and links expire soon, and few
+ * users have sessions for another client. Does not update the users, because that table has many indexes.
  */
 export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
   const disabled = sql`exists (select from clients where uid = ${client} and disabled)`

@@ -11,7 +11,7 @@ export interface ObjectChange extends ObjectComparison {
   was: string | undefined
   result: 'CREATED' | 'UPDATED' | 'UNCHANGED'
   secrets: SecretState[]
-  /** The parts of the secrets that the digest of the plan binds: the stored one, sealed, and the given values. */
+  /** The secrets that the digest of the plan covers: the sealed stored ones, and the new values. */
   boundSecrets: unknown[]
   pending: boolean
   saved: SavedRow<DescribedRow['row']>
@@ -31,7 +31,7 @@ export function presentChanges(
   return {
     applied,
     message: describeChanges({ created, updated, unchanged, pending, missing }, applied),
-    plan: digestOf(changes, ring),
+    plan: computePlanDigest(changes, ring),
     created,
     updated,
     unchanged,
@@ -77,10 +77,10 @@ function describeChanges({ created, updated, unchanged, pending, missing }: Chan
 const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /**
- * Identifies the changes, whatever the ids of new objects. It binds the values that the document gives for secrets, and the sealed texts
- * of the stored ones, which differ after each save. The key keeps holders of the digest from guessing a value.
+ * Returns a digest of the changes that does not depend on the ids of new objects. It covers the new secret values and the sealed stored
+ * secrets, so saving a secret again changes it. It is a keyed MAC, so that a secret cannot be found by trying values.
  */
-const digestOf = (changes: readonly ObjectChange[], ring: KeyRing): string =>
+const computePlanDigest = (changes: readonly ObjectChange[], ring: KeyRing): string =>
   ring.mac(
     JSON.stringify(
       changes.map(({ kind, name, was, result, fields, created, secrets, boundSecrets }) => [

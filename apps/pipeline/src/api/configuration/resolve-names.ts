@@ -12,12 +12,12 @@ import { findRepeatedNames, readUidsByName } from '../bulk-saves/save-by-name.ts
 import { createViolationList, type ViolationList } from '../bulk-saves/violation-list.ts'
 import { configuredKinds, type FindId } from './kinds.ts'
 
-/** The id of an object that another request deleted after the names were checked. Saving then reports that it does not exist. */
+/** Replaces the id of an object that was deleted after the names were checked. No object has it, so saving reports the missing object. */
 const nilUid = '00000000-0000-0000-0000-000000000000'
 
 export type NamesOfKinds = Awaited<ReturnType<typeof resolveNames>>
 
-/** Returns the stored objects that the caller may see and that these objects replace, as a configuration contains them. */
+/** Returns the stored object that each of these objects replaces, as in an export. Leaves out objects that the caller may not see. */
 export type ReadStoredObjects = (
   kind: ConfigurationKind,
   objects: readonly ConfiguredObject[],

@@ -90,11 +90,13 @@ function compareWithLastLoad(
   const { columns, rows, rejected, complete, sparse = false, typesKnown = false } = preview
   const schemaChanges = pipeline.schema_changes as SchemaChanges
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
+  // If only a part of the file was read and no row was in it, the rest can have rows: their number is unknown, not 0.
+  const knownRows: { rows?: number } = hasNoRows || rows.length > 0 ? { rows: rows.length } : {}
   const transformation = pipeline.transformation as DataPipeline['transformation']
   const { isRefused, sentence } = compareColumns(
     rules,
     feed,
-    { columns, sparse, typesKnown, ...((hasNoRows || rows.length > 0) && { rows: rows.length }) },
+    { columns, sparse, typesKnown, ...knownRows },
     { schemaChanges, definition, transforms: (transformation?.sqlStatements ?? []).length > 0 },
   )
   const failures = isRefused ? [sentence] : listFailures(preview)

@@ -133,7 +133,7 @@ export const uploadExpired = () =>
 
 export const uploadLocked = () =>
   new Problem(423, 'upload-locked', 'Another request is working on this upload.', {
-    detail: 'Another request sends bytes, or checks the complete file. Try again in a few seconds.',
+    detail: 'Another request is still sending or checking this upload. Try again in a few seconds.',
     headers: { 'Retry-After': '5' },
   })
 

@@ -282,7 +282,12 @@ const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
       await renameSource(trx, row.client, oldPlace, newPlace)
       await moveDescriptions(trx, current, row)
     }
-    if (!current) await storePendingReason(trx, row.id, 'The view is saved. A run creates it in the warehouse.')
+    if (!current)
+      await storePendingReason(
+        trx,
+        row.id,
+        'The view is saved. Saving it started a run, which creates it in the warehouse.',
+      )
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
     const { run } = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
     return { run: run.uid }

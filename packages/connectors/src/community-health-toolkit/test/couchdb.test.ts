@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { communityHealthToolkit } from './community-health-toolkit-stand-in.ts'
-import { describeWithServer } from '../../../test/independent-server.ts'
+import { describeWithIndependentServer } from '../../../test/describe-with-independent-server.ts'
 import { openFixture } from '../../../test/connector-harness.ts'
 
 const scratch = scratchWarehouseForAll()
@@ -13,7 +13,7 @@ const headers = {
   'content-type': 'application/json',
 }
 
-describeWithServer('couchdb', 'the Community Health Toolkit with a real CouchDB server', (couchdb) => {
+describeWithIndependentServer('couchdb', 'the Community Health Toolkit with a real CouchDB server', (couchdb) => {
   it('loads all pages in full mode, and marks deleted documents in an increment', async () => {
     const ask = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${couchdb.url}/${path}`, {

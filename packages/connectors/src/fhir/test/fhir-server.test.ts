@@ -1,7 +1,7 @@
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { describeWithServer } from '../../../test/independent-server.ts'
+import { describeWithIndependentServer } from '../../../test/describe-with-independent-server.ts'
 import { fhir } from './fhir-stand-in.ts'
 import { openFixture } from '../../../test/connector-harness.ts'
 import { startStandInServer } from '../../../test/stand-in-server.ts'
@@ -107,7 +107,7 @@ describe('FHIR', () => {
   )
 })
 
-describeWithServer('fhir', 'FHIR with a real server', (server) => {
+describeWithIndependentServer('fhir', 'FHIR with a real server', (server) => {
   it('loads all pages in full mode, and new resources in an increment', async () => {
     const put = async (resource: object): Promise<{ id: string }> => {
       const { resourceType } = resource as { resourceType: string }

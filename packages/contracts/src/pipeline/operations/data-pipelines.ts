@@ -131,7 +131,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.lookupSaved',
     summary: 'List the options of the source of a pipeline',
     description:
-      'An absent jdbcSource, url, bucket or container has the stored value. An absent password or token has the stored value if the address is the stored one.',
+      'If jdbcSource, url, bucket or container is absent, the stored value is used. If the password or token is absent, the stored one is used only if the address is the stored one.',
     method: 'post',
     path: '/data-pipelines/:uid/lookups/:kind',
     guard: manage,

@@ -9,7 +9,7 @@ export const querySignatures = {
     id: 'queries.run',
     summary: 'Run a query on all loaded data',
     description:
-      'Reads only. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A file has all rows. The audit log records the caller, the query and the number of rows.',
+      'Runs a query that only reads. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A response as a file, such as CSV, has all rows, without the limit of JSON responses. The audit log records the caller, the query and the number of rows.',
     method: 'post',
     path: '/queries',
     guard,

@@ -32,6 +32,13 @@ export interface DetectedTable {
 const longestPreamble = 100
 const longestTitles = 12
 const deepestHeader = 3
+/**
+ * The votes of the rows below that a further line of a header needs. One vote is not enough, because the first row may have one text,
+ * such as `unknown`, in a column of numbers.
+ */
+const minVotesForFurtherLine = 1.5
+/** The votes that the first line of such a header needs: those rows must still look like its rows. */
+const minVotesForFirstLine = 1
 
 /** Finds the table in a parsed sample of at least one record. */
 export function findTable(parsed: ParsedSample, sample: Uint8Array, options: DelimitedOptions): DetectedTable {
@@ -203,19 +210,24 @@ function headerDepth(
 ): number {
   let lines = 1
   while (lines < deepestHeader && rows > lines + 1) {
-    const next = headerAt(start + lines)
-    if (isRule(next)) break
-    if (
-      next.record.count !== headerAt(start).record.count ||
-      !next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
-    )
-      break
-    const below = rowsFrom(start + lines + 1)
-    if (sumHeaderVotes(next, below) < 1.5 || sumHeaderVotes(headerAt(start), below) < 1) break
+    const next = start + lines
+    if (!continuesHeader(headerAt(start), headerAt(next), () => rowsFrom(next + 1))) break
     lines++
   }
   const below = rowsFrom(start + lines)[0]
   return below && below.record.count === headerAt(start).record.count && isRule(below) ? lines + 1 : lines
+}
+
+/** Returns whether a line below the first line of a header belongs to the header too, by the rows below both lines. */
+function continuesHeader(
+  first: HeaderCandidate,
+  next: HeaderCandidate,
+  readRowsBelow: () => HeaderCandidate[],
+): boolean {
+  const hasOnlyLabels = next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
+  if (isRule(next) || next.record.count !== first.record.count || !hasOnlyLabels) return false
+  const below = readRowsBelow()
+  return sumHeaderVotes(next, below) >= minVotesForFurtherLine && sumHeaderVotes(first, below) >= minVotesForFirstLine
 }
 
 /**

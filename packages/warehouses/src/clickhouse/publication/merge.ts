@@ -25,7 +25,7 @@ interface MergeInput {
   /** The columns that the increment's rows replace; other columns keep the table's values. */
   replaced: readonly string[]
   currentShape: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
-  /** Set if the rows are parts of records, which replace all earlier parts of a record. */
+  /** Set if several rows form one record. The staged rows of a record replace all of its earlier rows. */
   records?: StagedRecords | undefined
   /** The column that marks deleted rows. */
   deletedColumn?: string | undefined

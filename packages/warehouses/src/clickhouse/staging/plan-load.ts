@@ -20,21 +20,26 @@ export interface LoadPlan {
   feed: FeedMemory
 }
 
-/** Plans the table after a load with its rows in `staged`, or before they are written. Throws the errors of `planLoad`. */
+/**
+ * Plans the table after a load, by its last load and its current columns. `staging` is the staging table with its rows; absent before they
+ * are written. `reading` is the state that the source gets back at the next load. Throws the errors of `planLoad`.
+ */
 export function planTableAfterLoad(
   currentShape: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
   loaded: LoadedFeed & { reading?: unknown },
   staging?: { columns: readonly StagingColumn[]; suppliedColumns: readonly string[] | undefined },
 ): LoadPlan {
-  const last = feedOf(currentShape, entry)
-  const plan = planLoad(typeRules, last, loaded)
-  const staged = staging?.columns.filter(({ name }) => staging.suppliedColumns?.includes(name) ?? true)
-  const coming = (staged ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
+  const lastFeed = feedOf(currentShape, entry)
+  const plan = planLoad(typeRules, lastFeed, loaded)
+  const suppliedColumns = staging?.columns.filter(({ name }) => staging.suppliedColumns?.includes(name) ?? true)
+  const stagedColumns = (suppliedColumns ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
-  const table = planTable(typeRules, currentShape?.columns.map(emptyColumn), coming, plan, { merging })
+  // A column that only the table has is empty in the rows of the load.
+  const currentColumns = currentShape?.columns.map(emptyColumn)
+  const table = planTable(typeRules, currentColumns, stagedColumns, plan, { merging })
   // The staging table may have been completed already.
   const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
-  const feed = memoryOf(loaded.target, last, table.memory, loaded.reading)
+  const feed = memoryOf(loaded.target, lastFeed, table.memory, loaded.reading)
   return { planned: plan.columns, table: { ...table, missing }, feed }
 }

@@ -19,7 +19,7 @@ export interface MergeInput {
   /** The columns that the increment's rows replace; other columns keep the table's values. */
   replaced: readonly string[]
   currentShape: TableShape
-  /** Set if the rows are parts of records, which replace all earlier parts of a record. */
+  /** Set if several rows form one record. The staged rows of a record replace all of its earlier rows. */
   records?: StagedRecords | undefined
   /** The column that marks deleted rows. */
   deletedColumn?: string | undefined

@@ -20,19 +20,23 @@ export interface LoadPlan {
   feed: FeedMemory
 }
 
-/** Plans the table after a load. Throws the errors of `planLoad`. */
+/**
+ * Plans the table after a load, by its last load and its current columns. `reading` is the state that the source gets back at the next
+ * load. Throws the errors of `planLoad`.
+ */
 export function planTableAfterLoad(
   { types }: SqlDialect,
   currentShape: TableShape | undefined,
   loaded: LoadedFeed & { reading?: unknown },
 ): LoadPlan {
   const rules = typeRules(types)
-  const last = feedOf(currentShape)
-  const plan = planLoad(rules, last, loaded)
-  const staged = plan.columns.filter(({ ignored }) => !ignored).map(stagingColumn)
+  const lastFeed = feedOf(currentShape)
+  const plan = planLoad(rules, lastFeed, loaded)
+  const stagedColumns = plan.columns.filter(({ ignored }) => !ignored).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
-  const { columns, changes, memory } = planTable(rules, currentShape?.columns.map(emptyColumn), staged, plan, {
-    merging,
-  })
-  return { planned: plan.columns, columns, changes, feed: memoryOf(loaded.target, last, memory, loaded.reading) }
+  // A column that only the table has is empty in the rows of the load.
+  const currentColumns = currentShape?.columns.map(emptyColumn)
+  const table = planTable(rules, currentColumns, stagedColumns, plan, { merging })
+  const feed = memoryOf(loaded.target, lastFeed, table.memory, loaded.reading)
+  return { planned: plan.columns, columns: table.columns, changes: table.changes, feed }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../warehouse.ts'
 import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
-import type { SqlDialect } from '../sql-dialect.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'
@@ -154,21 +154,9 @@ export async function stageTable(
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(dialect, session, { schema, name: table })
       assertTableOwned(existing, qualifiedName)
-      const tableToBe = planTableAfterLoad(dialect, existing, { target })
-      const load = new SqlStagedTable(dialect, target, tableToBe)
-      const columns = [...load.columns, ...load.ignored]
-      if (columns.length > mostColumns)
-        throw new WarehouseProblem(
-          'TOO_MANY_COLUMNS',
-          `${qualifiedName} would have more than 1,000 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
-        )
+      const load = new SqlStagedTable(dialect, target, planTableAfterLoad(dialect, existing, { target }))
       load.fedBefore = fedColumns(feedOf(existing))
-      if (await findRelation(dialect, session, load.staging)) throw attemptTaken(target)
-      await session.execute(dialect.changes.createTable(load.staging, columns)).catch(async (error: unknown) => {
-        if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw attemptTaken(target)
-        throw error
-      })
-      load.id = (await findRelation(dialect, session, load.staging))!.id
+      load.id = await createStagingTable(dialect, session, load)
       const mark = tableMark(dialect.types, load.columns)
       await setMark(dialect, session, load.id, {
         kind: 'STAGING',
@@ -184,6 +172,28 @@ export async function stageTable(
     signal.throwIfAborted()
     throw toWarehouseProblem(dialect, error, qualifiedName)
   }
+}
+
+/** Creates the staging table of a load and returns its id. Throws TOO_MANY_COLUMNS, and `LeaseLost` if the table exists. */
+async function createStagingTable(
+  dialect: SqlDialect,
+  session: SqlSession,
+  { target, staging, qualifiedName, columns, ignored }: SqlStagedTable,
+): Promise<string> {
+  // The source also feeds the columns that the table excludes, so they exist until the rows are written.
+  const stagingColumns = [...columns, ...ignored]
+  if (stagingColumns.length > mostColumns)
+    throw new WarehouseProblem(
+      'TOO_MANY_COLUMNS',
+      `${qualifiedName} would have more than 1,000 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+    )
+  if (await findRelation(dialect, session, staging)) throw attemptTaken(target)
+  await session.execute(dialect.changes.createTable(staging, stagingColumns)).catch(async (error: unknown) => {
+    // Another process may have created the table after the check.
+    if (await findRelation(dialect, session, staging).catch(() => undefined)) throw attemptTaken(target)
+    throw error
+  })
+  return (await findRelation(dialect, session, staging))!.id
 }
 
 const attemptTaken = ({ run, attempt }: LoadTarget) =>

@@ -1,5 +1,5 @@
 import type { Asking } from './app-under-test.ts'
-import { checkBody, groupBody } from './quality-bodies.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
 
 interface Given {
   owner: Asking
@@ -8,7 +8,7 @@ interface Given {
 }
 
 /** A good request of every operation on data quality checks and groups of them. */
-export function goodQuality(given: () => Given) {
+export function goodQualityChecks(given: () => Given) {
   const check = async (changes: object = {}) =>
     (await given().owner.post('/data-quality-checks').send(checkBody(changes)).expect(201)).body.id as string
   const group = async (changes: object = {}) => {

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe } from '@jest/globals'
 
 /** Independent implementations, by their folder in `.sluice`: the required package, and the program that starts it and prints its port. */
 const independentServers = {
-  couchdb: { needs: 'express-pouchdb', program: 'couchdb-program.ts' },
-  fhir: { needs: '@medplum/fhir-router', program: 'independent-fhir-server.ts' },
+  couchdb: { needs: 'express-pouchdb', program: '../src/community-health-toolkit/test/couchdb-program.ts' },
+  fhir: { needs: '@medplum/fhir-router', program: '../src/fhir/test/independent-fhir-server.ts' },
 }
 
 export interface IndependentServer {
@@ -15,13 +15,13 @@ export interface IndependentServer {
 }
 
 /** Tests with an independent implementation. If it is not installed, they are skipped, and the title says how to install it. */
-export function describeWithServer(
+export function describeWithIndependentServer(
   name: keyof typeof independentServers,
   title: string,
   tests: (server: IndependentServer) => void,
 ): void {
   const { needs, program } = independentServers[name]
-  const folder = join(import.meta.dirname, '../../../../.sluice', name)
+  const folder = join(import.meta.dirname, '../../../.sluice', name)
   if (!existsSync(join(folder, 'node_modules', needs))) {
     describe.skip(`${title} (install it by \`node infra/independent-servers/install.ts ${name}\`)`, () =>
       tests({ url: '' }))
