@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Attack, Statuses } from './attacks.ts'
@@ -26,6 +27,8 @@ const sessionsThat =
   async (attacker) => {
     const strings = await makeReaders(attacker)
     return async (signal, statuses) => {
+      // The driver never settles `connect` of a client that is ended while it connects.
+      const aborted = once(signal, 'abort')
       const repeat = async (connectionString: string) => {
         while (!signal.aborted) {
           const session = new Client({ connectionString, connectionTimeoutMillis: 5_000 })
@@ -33,7 +36,7 @@ const sessionsThat =
           const end = () => void session.end().catch(() => {})
           signal.addEventListener('abort', end)
           try {
-            await session.connect()
+            await Promise.race([session.connect(), aborted])
             while (!signal.aborted) {
               await session.query(statement)
               count(statuses, 200)

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { killAtRandom } from './random/kill-at-random.ts'
 
-const kills = drawCount({ short: 8, long: 1_000, variable: 'SLUICE_KILLS' })
+const kills = drawCount({ short: 5, long: 1_000, variable: 'SLUICE_KILLS' })
 /** SLUICE_SEED repeats the draws: the same worker dies at the same place. */
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 

@@ -13,7 +13,7 @@ import { watchOver } from './random/kill-at-random.ts'
 import { wrongWith } from './workflows/check-workflow-invariants.ts'
 import { randomWorkflow, type RandomWorkflow } from './workflows/random-workflow.ts'
 
-const kills = drawCount({ short: 12, long: 200, variable: 'SLUICE_KILLS' })
+const kills = drawCount({ short: 6, long: 200, variable: 'SLUICE_KILLS' })
 /** SLUICE_SEED repeats the draws: the same workflows, and workers that live equally long. */
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 
