@@ -13,12 +13,13 @@ export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRin
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
 /**
- * The address for which secrets were entered, if it contains variables. `address` has the variables, `storedAddress` their values at that time, or
- * null if a variable did not exist. Stored with the secrets, so that a changed variable cannot send them to another address.
+ * The address for which secrets were entered, if it contains variables. `address` has the variables, `was` their values at that time, or
+ * null if a variable did not exist. Stored with the secrets as JSON, so that a changed variable cannot send them to another address: the
+ * names of these properties must not change.
  */
 export interface SecretAddress {
   address: unknown
-  storedAddress: unknown
+  was: unknown
 }
 
 /** Secrets of a source, and the address to which the stored ones may be sent. */

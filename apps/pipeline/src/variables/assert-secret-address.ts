@@ -8,20 +8,17 @@ export async function createSecretAddress(
   variables: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<SecretAddress | undefined> {
   if (!namesVariables(address)) return undefined
-  return { address, storedAddress: resolveAddress(address, await variables()) }
+  return { address, was: resolveAddress(address, await variables()) }
 }
 
 /** Whether two addresses have the same values of variables. False if a variable was missing and was created later. */
-export const isSameAddress = ({ storedAddress }: SecretAddress, now: SecretAddress | undefined): boolean =>
-  JSON.stringify(storedAddress) === JSON.stringify(now?.storedAddress)
+export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undefined): boolean =>
+  JSON.stringify(was) === JSON.stringify(now?.was)
 
 /** Throws `VariableProblem` if a variable changed the address, or does not exist. */
-export function assertAddressUnchanged(
-  { address, storedAddress }: SecretAddress,
-  variables: ReadonlyMap<string, string>,
-): void {
+export function assertAddressUnchanged({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
   const now = replaceVariables(address, variables)
-  if (isSameAddress({ address, storedAddress }, { address, storedAddress: now })) return
+  if (isSameAddress({ address, was }, { address, was: now })) return
   const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
   throw new VariableProblem(
     'SECRET_FOR_OTHER_ADDRESS',

@@ -52,12 +52,12 @@ export const createIncrementState = (request: ReadRequest, at: StoredCursor): In
   at,
 })
 
-/** Leaves out settings that do not change the rows, such as the user name and `lookback`. */
+/** Leaves out settings that do not change the rows, such as `lookback`. A user name can: it decides which schema an unqualified name means. */
 function digestDefinition({ settings }: ReadRequest): string {
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
-  const { hostname, port, database } = jdbcSource
+  const { hostname, port, database, username } = jdbcSource
   const { cursorColumn, key, deletedColumn } = incremental!
-  return createDigest([hostname, port, database, sqlQuery, tables, cursorColumn, key, deletedColumn])
+  return createDigest([hostname, port, database, username, sqlQuery, tables, cursorColumn, key, deletedColumn])
 }
 
 export const createDigest = (parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts)).slice(0, 32)
