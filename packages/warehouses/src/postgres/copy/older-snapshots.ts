@@ -51,7 +51,7 @@ export async function waitForOlderSnapshots(
   while (transactions.length > 0) {
     const waitingReaders = await withClient(pool, signal, async (client) => {
       const { rows } = await client.query<{ waitingReaders: number }>(
-        `select count(*)::int as left ${fromReaderSessions} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
+        `select count(*)::int as "waitingReaders" ${fromReaderSessions} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
         [transactions, horizon],
       )
       return rows[0]!.waitingReaders
