@@ -11,6 +11,8 @@ const count = (statuses: Statuses, status: number) => statuses.set(status, (stat
 /** Returns the connection strings of as many readers as an organisation can have. */
 async function makeReaders(attacker: Organisation): Promise<string[]> {
   await makePipeline(attacker, 'a\n1\n')
+  const { body: earlier } = await attacker.call('GET', '/warehouse-readers?paging=false')
+  for (const { id } of earlier.results ?? earlier) await attacker.call('DELETE', `/warehouse-readers/${id}`)
   const strings: string[] = []
   for (let number = 0; number < 20; number += 1) {
     const body = { name: `r${randomBytes(6).toString('hex')}`, schemas: [{ id: attacker.schema }] }
