@@ -83,6 +83,8 @@ export const readerLimits = {
   lockTableShare: 0.5,
   /** The share of the server's queue of notifications, which Sluice itself hardly uses. */
   notificationQueueShare: 0.01,
+  /** Niceness of the server's processes, where they run on the machine of the worker: the lowest priority. */
+  niceness: 19,
 }
 
 /** Returns the connections that each of a client's active readers may have, so that they never have more together than the client may. */

@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '@sluice/testing/wait-until'
@@ -194,6 +195,15 @@ describe('the sessions of readers, on a server that Sluice runs', () => {
     expect(await readers().limitSessions!()).toBe(1)
     expect(await outcome(service.query('notify own'))).toBe('done')
     expect([await isAlive(listener), await isAlive(innocent)]).toEqual([false, true])
+    await closeAll()
+  })
+
+  it('have the lowest priority on this machine', async () => {
+    const session = await connect(await newReader())
+    const { rows } = await session.query<{ pid: number }>('select pg_backend_pid() as pid')
+    expect(getPriority(rows[0]!.pid)).toBe(0)
+    expect(await readers().limitSessions!()).toBe(0)
+    expect(getPriority(rows[0]!.pid)).toBe(19)
     await closeAll()
   })
 })

@@ -1,14 +1,16 @@
+import { isLoopback } from '@sluice/process'
 import { Pool } from 'pg'
 import type { readerLimits } from '../../reader-server.ts'
 import { readerLoginPattern, type ReaderState } from '../../reader-server.ts'
 import { warehouseProblem } from '../problems.ts'
+import { applyNiceness } from '../postgres-connections.ts'
 import { adminSettings } from './prepare-server.ts'
 
 /** The open sessions of all readers of a server. */
 export interface ReaderSessions {
   /** Lists the logins of readers with their sessions. */
   observe(): Promise<ReaderState[]>
-  /** Ends sessions that exceed the limits. Returns their number. */
+  /** Lowers the CPU priority of the sessions, and ends those that exceed the limits. Returns the number of ended sessions. */
   limit(): Promise<number>
 }
 
@@ -28,9 +30,10 @@ export function readerSessions(adminUrl: string, limits: typeof readerLimits): R
     observe: () => translated(listReaders(pool)),
     limit: () =>
       translated(
-        endSessionsBeyondLimits(pool, limits).then(
-          async (count) => count + (await freeNotificationQueue(pool, limits)),
-        ),
+        endSessionsBeyondLimits(pool, limits).then(async (count) => {
+          await lowerPriority(pool, new URL(adminUrl).hostname, limits)
+          return count + (await freeNotificationQueue(pool, limits))
+        }),
       ),
   }
 }
@@ -88,6 +91,13 @@ async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits):
     limits.lockTableShare,
   ])
   return rowCount ?? 0
+}
+
+/** Without this, sorts of readers would slow down loads, which have a low priority themselves. Only where the server is on this machine. */
+async function lowerPriority(pool: Pool, host: string, { niceness }: typeof readerLimits): Promise<void> {
+  if (!isLoopback(host)) return
+  const { rows } = await pool.query<{ pid: number }>(`select pid from (${endableSessions}) s`, [readerLoginPattern])
+  for (const { pid } of rows) applyNiceness({ host, niceness }, { processID: pid })
 }
 
 /**
