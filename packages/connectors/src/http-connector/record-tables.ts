@@ -58,7 +58,7 @@ export interface RecordShape extends FlattenOptions {
 }
 
 const maxTables = 100
-/** Maximum number of paths whose group tables are cached. Without the cache, building the table's name would take longer than writing a row. */
+/** Maximum number of group tables in the cache by path. Without the cache, building the table's name would take longer than writing a row. */
 const maxCachedGroups = 1_000
 
 /** Converts records to rows of their table and of the tables of their groups. Rows are spooled to disk; only keys stay in memory. */
