@@ -6,7 +6,7 @@ import { dataPipelines, type DataPipelineRow } from '../data-pipelines/records.t
 import { readUploadTarget } from '../data-pipelines/upload.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { inUploadSlot } from '../receive-upload.ts'
-import { finishUpload, removeUpload } from './end-upload.ts'
+import { discardUpload, finishUpload, removeUpload } from './end-upload.ts'
 import { handleTusRequest } from './tus-request.ts'
 import { assertAppendable, assertTusVersion, parseFileName, parseUploadLength, tusVersion } from './upload-headers.ts'
 import { UploadLease } from './upload-lease.ts'
@@ -111,6 +111,7 @@ const storeOf = (
   create: read,
   finish: (row) => finishUpload(input, row, lease),
   remove: async () => removeUpload(input, await read()),
+  discard: (row) => discardUpload(input, row.uid, lease),
 })
 
 /** No other request knows an upload before its creation has ended. */

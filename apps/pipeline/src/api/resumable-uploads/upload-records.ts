@@ -131,6 +131,12 @@ export const uploadExpired = () =>
     detail: `No byte arrived for ${uploadExpiryHours} hours, so the upload was removed. Start a new one; the pipeline keeps its current file.`,
   })
 
+export const uploadBytesLost = () =>
+  new Problem(410, 'upload-bytes-lost', 'Bytes of the upload are lost.', {
+    detail:
+      'The service no longer has all bytes that it received, so the upload was removed: start a new one. The pipeline keeps its current file.',
+  })
+
 export const uploadLocked = () =>
   new Problem(423, 'upload-locked', 'Another request is working on this upload.', {
     detail: 'Another request is still sending or checking this upload. Try again in a few seconds.',
