@@ -58,12 +58,19 @@ export async function receiveUpload(
   }
 }
 
-/** Runs work in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. */
+/**
+ * Runs work in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. The server's timeout for
+ * silent connections ends with the body: making a large file durable and computing its digest can take longer, and no byte flows then.
+ */
 export async function inUploadSlot<T>(
   { client }: Pick<Caller, 'client'>,
-  { socket }: IncomingMessage,
+  body: IncomingMessage,
   work: () => Promise<T>,
 ): Promise<T> {
+  const { socket } = body
+  const silenceTimeoutMs = socket.timeout ?? 0
+  const onEnd = () => socket.setTimeout(0)
+  body.once('end', onEnd)
   const disconnected = new AbortController()
   const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
   socket.once('close', onClose)
@@ -72,6 +79,8 @@ export async function inUploadSlot<T>(
     return await requestSlots.uploads.run(client, work, { signal: disconnected.signal })
   } finally {
     socket.off('close', onClose)
+    body.off('end', onEnd)
+    socket.setTimeout(silenceTimeoutMs)
   }
 }
 

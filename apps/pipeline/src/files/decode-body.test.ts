@@ -72,6 +72,22 @@ it('refuses an endless body of empty members, which expands to nothing', async (
   await expect(reading()).rejects.toMatchObject({ status: 413 })
 })
 
+it('refuses a body of more than 10,000 zstd frames, also of empty ones', async () => {
+  const empty = zstdCompressSync('')
+  let sent = 0
+  async function* endless(): AsyncGenerator<Buffer> {
+    for (; sent < 20_000; sent += 1_000) yield Buffer.concat(Array.from({ length: 1_000 }, () => empty))
+  }
+  const reading = async () => {
+    for await (const _piece of decodeBody(endless(), 'zstd', loose));
+  }
+  await expect(reading()).rejects.toMatchObject({
+    status: 413,
+    message: expect.stringMatching(/more than 10000 frames\. Compress the file as one frame/),
+  })
+  expect(sent).toBe(10_000)
+})
+
 it('passes an error of the connection on', async () => {
   const lost = Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
   async function* broken(): AsyncGenerator<Buffer> {

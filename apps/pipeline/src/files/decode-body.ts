@@ -22,6 +22,9 @@ interface DecodingLimits {
 /** Base-2 logarithm of the largest window in bytes that RFC 9659 allows for zstd over HTTP. Each decoder keeps its window in memory. */
 const maxZstdWindowLog = 23
 
+/** Maximum frames of a body. Each takes a decoder and time of the main thread, also if it is empty. */
+const maxFrames = 10_000
+
 const chunkSize = 64 * 1024
 const createDecoder: Record<BodyEncoding, () => BodyDecoder> = {
   gzip: () => createGunzip({ chunkSize }),
@@ -43,8 +46,8 @@ export function findBodyEncoding({ 'content-encoding': given }: IncomingHttpHead
 
 /**
  * Yields the decoded bytes of a body, which may consist of several gzip members or zstd frames. Holds one chunk and the window of the
- * decoder in memory. Throws problems: 400 if the bytes are damaged, truncated or not in this encoding, 413 if they expand too far or are
- * more than `receivedBytes`.
+ * decoder in memory. Throws problems: 400 if the bytes are damaged, truncated or not in this encoding, 413 if they expand too far, are
+ * more than `receivedBytes` or have more than 10,000 zstd frames.
  */
 export async function* decodeBody(
   chunks: AsyncIterable<Buffer>,
@@ -53,6 +56,7 @@ export async function* decodeBody(
 ): AsyncGenerator<Buffer> {
   let received = 0
   let decoded = 0
+  let frames = 1
   let frame = new FrameDecoder(createDecoder[encoding]())
   try {
     for await (const chunk of chunks) {
@@ -69,6 +73,8 @@ export async function* decodeBody(
         // The zstd decoder of Node.js ends at the end of a frame, and drops the bytes after it.
         if (rest.length > 0) {
           frame.close()
+          frames += 1
+          if (frames > maxFrames) throw tooManyFrames(encoding)
           frame = new FrameDecoder(createDecoder[encoding]())
         }
       }
@@ -153,4 +159,9 @@ function damagedBody(encoding: BodyEncoding, cause: unknown): Problem {
 const expandsTooFar = (encoding: BodyEncoding, ratio: number) =>
   new Problem(413, 'too-large', 'The request body is too large.', {
     detail: `The ${encoding} body expands to more than ${ratio} times its size. Send the file without Content-Encoding; any earlier file stays.`,
+  })
+
+const tooManyFrames = (encoding: BodyEncoding) =>
+  new Problem(413, 'too-large', 'The request body is too large.', {
+    detail: `The ${encoding} body has more than ${maxFrames} frames. Compress the file as one frame, or send it without Content-Encoding; any earlier file stays.`,
   })

@@ -55,6 +55,12 @@ export const pipelineProblems: readonly KnownProblem[] = [
     when: '`Upload-Offset` is not the number of bytes that are stored. Read it with HEAD, and continue there; tus clients do so.',
   },
   {
+    code: 'upload-bytes-lost',
+    status: 410,
+    title: 'Bytes of the upload are lost.',
+    when: 'The folder of the service no longer has all bytes of the resumable upload, for example after a restore. The upload was removed: start a new one. If it happens again, ask the operator whether all processes share FILES_DIRECTORY.',
+  },
+  {
     code: 'upload-expired',
     status: 410,
     title: 'The upload has expired.',

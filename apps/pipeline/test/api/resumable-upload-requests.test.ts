@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { until } from '@sluice/testing/wait-until'
 import type { Person } from '../join-identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples } from './pipeline-type-samples.ts'
@@ -25,6 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
+const uploadsFolder = () => join(service.stack.filesDirectory, 'uploads')
 const countUploads = async () =>
   Number(
     (
@@ -225,6 +227,41 @@ describe('an append', () => {
     expect([again.status, again.headers.get('upload-offset')]).toEqual([204, String(content.length)])
     expect((await tus.append(address, 0, content)).status).toBe(409)
     expect((await owner.get(`/data-pipelines/${pipeline}`).expect(200)).body.file).toEqual(before)
+  })
+
+  it.each([
+    ['file is missing', (path: string) => rm(path)],
+    ['file has lost its end', (path: string) => truncate(path, 3)],
+    ['file is empty', (path: string) => truncate(path, 0)],
+  ])('to an upload whose %s is refused with 410, and the upload is removed', async (_what, lose) => {
+    await owner.post(`/data-pipelines/${pipeline}/file`).type('text/csv').send('good\n1\n').expect(200)
+    const before = (await owner.get(`/data-pipelines/${pipeline}`).expect(200)).body.file
+    expect((await tus.append(address, 0, content.slice(0, 4))).status).toBe(204)
+    const uid = address.slice(address.lastIndexOf('/') + 1)
+    await lose(join(uploadsFolder(), uid))
+    const { status, body } = await tus.append(address, 4, content.slice(4))
+    expect([status, body.code, body.detail]).toEqual([
+      410,
+      'upload-bytes-lost',
+      expect.stringMatching(/start a new one\. The pipeline keeps its current file\.$/),
+    ])
+    expect((await tus.head(address)).status).toBe(404)
+    expect(await readdir(uploadsFolder())).not.toContain(uid)
+    expect((await owner.get(`/data-pipelines/${pipeline}`).expect(200)).body.file).toEqual(before)
+  })
+
+  it('whose file loses bytes before its digest is computed is refused with 410', async () => {
+    const path = join(uploadsFolder(), address.slice(address.lastIndexOf('/') + 1))
+    async function* losing() {
+      yield Buffer.from(content.slice(0, 4))
+      await until(async () => ((await stat(path).catch(() => undefined))?.size ?? 0) === 4)
+      await rm(path)
+      await writeFile(path, 'a')
+      yield Buffer.from(content.slice(4))
+    }
+    const { status, body } = await tus.append(address, 0, losing())
+    expect([status, body.code]).toEqual([410, 'upload-bytes-lost'])
+    expect((await tus.head(address)).status).toBe(404)
   })
 
   it('by another method than PATCH is refused with the allowed methods', async () => {

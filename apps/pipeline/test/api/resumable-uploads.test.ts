@@ -304,12 +304,21 @@ describe('an upload', () => {
 })
 
 describe('an upload of another user', () => {
-  it('is not found, whether the user is of the same organisation, of another one, or names another pipeline', async () => {
+  /** An upload of `person` to a pipeline that a colleague may write, until `share` changes that. */
+  async function sharedUpload() {
     const pipeline = await newPipeline()
-    const access = { publicAccess: 'READ_WRITE', userAccess: [], userGroupAccess: [] }
-    await owner.put(`/data-pipelines/${pipeline}/access`).send(access).expect(200)
-    const address = await tusOf(pipeline).address(10)
+    const share = (publicAccess: string) =>
+      owner
+        .put(`/data-pipelines/${pipeline}/access`)
+        .send({ publicAccess, userAccess: [], userGroupAccess: [] })
+        .expect(200)
+    await share('READ_WRITE')
     const colleague = await service.identity.person(person.client, ['ROLE_MANAGE_DATA_PIPELINE'])
+    return { pipeline, address: await tusOf(pipeline).address(10), colleague, share }
+  }
+
+  it('cannot be read or continued, nor deleted from another organisation or at another pipeline', async () => {
+    const { pipeline, address, colleague } = await sharedUpload()
     const { id } = await service.identity.client()
     const stranger = await service.identity.person(id, ['ROLE_MANAGE_DATA_PIPELINE'])
     const elsewhere = `${tusOf(await newPipeline()).uploads}/${idOf(address)}`
@@ -319,14 +328,28 @@ describe('an upload of another user', () => {
       [person, elsewhere],
     ] as const) {
       const tus = tusOf(pipeline, token)
-      const answers = [tus.head(place), tus.append(place, 0, 'x'), tus.read(place), tus.remove(place)]
-      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 404, 404, 404])
+      const answers = [tus.head(place), tus.append(place, 0, 'x'), tus.read(place)]
+      if (token !== colleague.token) answers.push(tus.remove(place))
+      for (const { status } of await Promise.all(answers)) expect(status).toBe(404)
     }
-    expect((await service.as(colleague).get(`/data-pipelines/${pipeline}/uploads`).expect(200)).body).toEqual([])
     await service.as(stranger).get(`/data-pipelines/${pipeline}/uploads`).expect(404)
-    expect((await owner.get(`/data-pipelines/${pipeline}/uploads`).expect(200)).body).toMatchObject([
-      { id: idOf(address), received: 0, length: 10 },
+    expect(await uploadRow(address)).toMatchObject({ received: 0 })
+  })
+
+  it('is listed with its user, and deleted, by a colleague who may write the pipeline, but not by one who may read it', async () => {
+    const { pipeline, address, colleague, share } = await sharedUpload()
+    const tus = tusOf(pipeline, colleague.token)
+    expect((await tusOf(pipeline).append(address, 0, 'a,b\n')).status).toBe(204)
+    await share('READ')
+    expect((await tus.remove(address)).status).toBe(403)
+    await service.as(colleague).get(`/data-pipelines/${pipeline}/uploads`).expect(403)
+    await share('READ_WRITE')
+    expect((await service.as(colleague).get(`/data-pipelines/${pipeline}/uploads`).expect(200)).body).toMatchObject([
+      { id: idOf(address), received: 4, length: 10, createdBy: person.username },
     ])
+    expect((await tus.remove(address)).status).toBe(204)
+    expect(await uploadRow(address)).toBeUndefined()
+    expect(await readdir(folder())).not.toContain(idOf(address))
   })
 })
 

@@ -171,7 +171,7 @@ export const dataPipelines = {
 }
 
 export const resumableUploads = {
-  /** List your resumable uploads to a pipeline. Finished uploads are listed until they expire. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the resumable uploads to a pipeline. Those of all users, the newest first. Finished uploads are listed until they expire. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   list: { method: 'get', path: '/data-pipelines/:uid/uploads' } as Operation<'/data-pipelines/:uid/uploads', undefined, undefined, ResumableUpload[], undefined>,
   /** Start a resumable upload of the file that the next run loads. By the protocol tus 1.0, which clients exist for in many languages. The request has no body. The length counts in the limit of all files of the organisation until the upload is finished, deleted or expired. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   create: { method: 'post', path: '/data-pipelines/:uid/uploads' } as Operation<'/data-pipelines/:uid/uploads', undefined, undefined, ResumableUpload, undefined>,
@@ -179,7 +179,7 @@ export const resumableUploads = {
   append: { method: 'patch', path: '/data-pipelines/:uid/uploads/:upload', upload: 'application/offset+octet-stream' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, undefined, undefined>,
   /** Read the state of a resumable upload. `file` of a finished upload is what a plain upload of the file would have returned. A HEAD request, which tus clients send before they continue, needs `Tus-Resumable` and ends a request that still sends bytes. GET needs no such header, and disturbs no other request. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   read: { method: 'get', path: '/data-pipelines/:uid/uploads/:upload' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, ResumableUpload, undefined>,
-  /** Delete a resumable upload. A file that has already replaced that of the pipeline stays. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** Delete a resumable upload. Every user who may write the pipeline can delete it, whereas only the user who started it can continue it. A file that has already replaced that of the pipeline stays. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   delete: { method: 'delete', path: '/data-pipelines/:uid/uploads/:upload' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, undefined, undefined>,
 }
 
@@ -3479,6 +3479,8 @@ export interface ResumableUpload {
   /** Bytes that the service has stored. It is less than `length` until the file has replaced that of the pipeline. */
   received: number
   created: string
+  /** The username of the user who started it. */
+  createdBy?: string
   /** When the upload is removed, unless more bytes arrive before. */
   expires: string
   file?: UploadedFile

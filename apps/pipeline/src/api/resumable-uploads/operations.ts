@@ -5,8 +5,9 @@ import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import { dataPipelines, type DataPipelineRow } from '../data-pipelines/records.ts'
 import { readUploadTarget } from '../data-pipelines/upload.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
+import { lookUpUsernames } from '../record-fields.ts'
 import { inUploadSlot } from '../receive-upload.ts'
-import { finishUpload, removeUpload } from './end-upload.ts'
+import { discardUpload, finishUpload, removeUpload } from './end-upload.ts'
 import { handleTusRequest } from './tus-request.ts'
 import { assertAppendable, assertTusVersion, parseFileName, parseUploadLength, tusVersion } from './upload-headers.ts'
 import { UploadLease } from './upload-lease.ts'
@@ -40,7 +41,7 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
     { method: 'POST', path: uploadsPath(pipeline), uid, headers: pick(headers, 'upload-length', 'upload-metadata') },
     { store: new UploadStore({ ...storeOf(input, new UploadLease(db, uid), read), create }), locker: freeLocker },
   )
-  return new JsonResponse(presentUpload(created!), tusHeaders)
+  return new JsonResponse(presentUpload(created!, caller.username), tusHeaders)
 }
 
 async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
@@ -67,15 +68,16 @@ async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefi
 async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUpload>> {
   const { method, headers } = input.request.stream
   const { pipeline, row, ...stored } = await openUpload(input)
-  if (method !== 'HEAD') return new JsonResponse(presentUpload(row), stateHeaders(row))
+  if (method !== 'HEAD') return new JsonResponse(presentUpload(row, input.caller.username), stateHeaders(row))
   assertTusVersion(headers)
   const path = uploadsPath(pipeline)
   const tusHeaders = await handleTusRequest({ method, path, uid: row.uid, headers: {} }, stored)
-  return new JsonResponse(presentUpload(row), { ...stateHeaders(row), ...tusHeaders })
+  return new JsonResponse(presentUpload(row, input.caller.username), { ...stateHeaders(row), ...tusHeaders })
 }
 
+/** Deletes an upload of any user: it counts in the limit of the organisation also after its user has left. */
 async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
-  const { pipeline, row, ...stored } = await openUpload(input)
+  const { pipeline, row, ...stored } = await openUpload(input, { ofAnyUser: true })
   assertTusVersion(input.request.stream.headers)
   const path = uploadsPath(pipeline)
   return new JsonResponse(
@@ -84,16 +86,22 @@ async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefine
   )
 }
 
-async function listOwnUploads(input: CreateRequest): Promise<ResumableUpload[]> {
+async function listPipelineUploads(input: CreateRequest): Promise<ResumableUpload[]> {
   const { pipeline } = await readUploadTarget(input, input.params.uid)
-  return (await listUploads(input.db, pipeline.id, input.caller.uid)).map(presentUpload)
+  const rows = await listUploads(input.db, pipeline.id)
+  const usernames = await lookUpUsernames(
+    rows.map((row) => row.created_by),
+    input.identity,
+  )
+  return rows.map((row) => presentUpload(row, usernames(row.created_by)))
 }
 
-/** Returns an upload of the caller to a pipeline that they may still write, and how @tus/server reaches it. */
-async function openUpload(input: UploadRequest) {
+/** Returns an upload of the caller, or of any user, to a pipeline that the caller may still write, and how @tus/server reaches it. */
+async function openUpload(input: UploadRequest, { ofAnyUser = false } = {}) {
   const { db, caller, params } = input
   const { pipeline } = await readUploadTarget(input, params.uid)
-  const read = () => readUpload(db, { uid: params.upload, pipeline: pipeline.id, user: caller.uid })
+  const user = ofAnyUser ? undefined : caller.uid
+  const read = () => readUpload(db, { uid: params.upload, pipeline: pipeline.id, user })
   const row = await read()
   const lease = new UploadLease(db, row.uid)
   return { pipeline, row, store: new UploadStore(storeOf(input, lease, read)), locker: { newLock: () => lease } }
@@ -111,6 +119,7 @@ const storeOf = (
   create: read,
   finish: (row) => finishUpload(input, row, lease),
   remove: async () => removeUpload(input, await read()),
+  discard: (row) => discardUpload(input, row.uid, lease),
 })
 
 /** No other request knows an upload before its creation has ended. */
@@ -132,7 +141,7 @@ const pick = (headers: IncomingHttpHeaders, ...names: string[]): Record<string, 
 const { resumableUploads: signatures } = pipelineOperations
 
 export const resumableUploadOperations = {
-  list: definePipelineOperation(signatures.list, listOwnUploads),
+  list: definePipelineOperation(signatures.list, listPipelineUploads),
   create: definePipelineOperation(signatures.create, createUpload),
   append: definePipelineOperation(signatures.append, appendToUpload),
   read: definePipelineOperation(signatures.read, readState),

@@ -16,22 +16,21 @@ const maxUnfinished = 1_000
 export const expiresAt = ({ touched_at }: Pick<UploadRow, 'touched_at'>): Date =>
   new Date(touched_at.getTime() + expiryMs)
 
-/** Returns the uploads of a user to a pipeline, the newest first. */
-export async function listUploads(db: Kysely<DB>, pipeline: number, user: string): Promise<UploadRow[]> {
+/** Returns the uploads of all users to a pipeline, the newest first. */
+export async function listUploads(db: Kysely<DB>, pipeline: number): Promise<UploadRow[]> {
   return db
     .selectFrom('resumable_uploads')
     .selectAll()
     .where('pipeline_id', '=', pipeline)
-    .where('created_by', '=', user)
     .orderBy('created_at', 'desc')
     .limit(1000)
     .execute()
 }
 
-/** Returns an upload of this user to this pipeline. Throws 404 for any other, and 410 for an expired one. */
+/** Returns an upload of this user to this pipeline, or of any user if `user` is undefined. Throws 404 for any other, and 410 for an expired one. */
 export async function readUpload(
   db: Kysely<DB>,
-  { uid, pipeline, user }: { uid: string; pipeline: number; user: string },
+  { uid, pipeline, user }: { uid: string; pipeline: number; user: string | undefined },
 ): Promise<UploadRow> {
   const isUid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(uid)
   const row = isUid
@@ -40,7 +39,7 @@ export async function readUpload(
         .selectAll()
         .where('uid', '=', uid)
         .where('pipeline_id', '=', pipeline)
-        .where('created_by', '=', user)
+        .$if(user !== undefined, (query) => query.where('created_by', '=', user!))
         .executeTakeFirst()
     : undefined
   if (!row) throw uploadMissing()
@@ -48,12 +47,13 @@ export async function readUpload(
   return row
 }
 
-export const presentUpload = (row: UploadRow): ResumableUpload => ({
+export const presentUpload = (row: UploadRow, createdBy: string | undefined): ResumableUpload => ({
   id: row.uid,
   name: row.name,
   length: row.length,
   received: row.received,
   created: row.created_at.toISOString(),
+  createdBy,
   expires: expiresAt(row).toISOString(),
   ...(row.result !== null && { file: row.result as unknown as UploadedFile }),
 })
@@ -129,6 +129,12 @@ export const uploadMissing = () => problems.notFound('upload')
 export const uploadExpired = () =>
   new Problem(410, 'upload-expired', 'The upload has expired.', {
     detail: `No byte arrived for ${uploadExpiryHours} hours, so the upload was removed. Start a new one; the pipeline keeps its current file.`,
+  })
+
+export const uploadBytesLost = () =>
+  new Problem(410, 'upload-bytes-lost', 'Bytes of the upload are lost.', {
+    detail:
+      'The service no longer has all bytes that it received, so the upload was removed: start a new one. The pipeline keeps its current file.',
   })
 
 export const uploadLocked = () =>

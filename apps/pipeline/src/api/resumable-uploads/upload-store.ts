@@ -3,12 +3,13 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
 import type { Kysely } from 'kysely'
+import { Problem } from '@sluice/http-server'
 import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 import type { DB } from '../../database.ts'
 import { syncDirectory, toUploadProblem } from '../../files/receive-file.ts'
 import type { UploadLease } from './upload-lease.ts'
 import { uploadExpiryHours } from '../../runs/files-in-use.ts'
-import { type UploadRow, leaseLost, saveReceived } from './upload-records.ts'
+import { type UploadRow, leaseLost, saveReceived, uploadBytesLost } from './upload-records.ts'
 
 /** Received bytes, and milliseconds, after which the position is stored while a request lasts. A crash loses what came later. */
 const saveBytes = 64 * 1024 * 1024
@@ -24,7 +25,12 @@ interface UploadStoreOptions {
   /** Makes the complete and durable file that of the pipeline. */
   finish(row: UploadRow): Promise<void>
   remove(): Promise<void>
+  /** Removes the upload and its bytes after an error that makes it useless. */
+  discard(row: UploadRow): Promise<void>
 }
+
+/** Codes of problems after which an upload cannot be continued. */
+const discardingCodes: ReadonlySet<string> = new Set(['source-unreadable', 'upload-bytes-lost'])
 
 /** The one upload of a request, as a store of @tus/server. */
 export class UploadStore extends DataStore {
@@ -57,22 +63,24 @@ export class UploadStore extends DataStore {
 
   /** Appends the stream and returns the new offset. What was written before an error counts, so that the client can continue there. */
   override async write(stream: Readable, _id: string, offset: number): Promise<number> {
-    const { read, finish } = this.#options
+    const { read, finish, discard } = this.#options
     const row = await read()
     if (row.finished_at) return offset
-    const end = await this.#append(stream, row, offset).catch((error: unknown) => {
-      throw toUploadProblem(error)
-    })
-    if (end < row.length) return end
-    await finish(row)
-    return end
+    try {
+      const end = await this.#append(stream, row, offset).catch((error: unknown) => {
+        throw toUploadProblem(error)
+      })
+      if (end === row.length) await finish(row)
+      return end
+    } catch (error) {
+      if (error instanceof Problem && discardingCodes.has(error.code)) await discard(row)
+      throw error
+    }
   }
 
   async #append(stream: Readable, { uid, length, received }: UploadRow, offset: number): Promise<number> {
     const { db, directory, lease } = this.#options
-    await mkdir(getUploadsDirectory(directory), { recursive: true })
-    await using file = await open(getUploadPath(directory, uid), constants.O_RDWR | constants.O_CREAT, 0o600)
-    if (offset === 0) await syncDirectory(getUploadsDirectory(directory))
+    await using file = await (offset === 0 ? createPartialFile(directory, uid) : openPartialFile(directory, uid, offset))
     let position = offset
     let saved = received
     let savedAt = performance.now()
@@ -98,6 +106,27 @@ export class UploadStore extends DataStore {
     }
     return position
   }
+}
+
+async function createPartialFile(directory: string, uid: string): Promise<FileHandle> {
+  const folder = getUploadsDirectory(directory)
+  await mkdir(folder, { recursive: true })
+  const file = await open(getUploadPath(directory, uid), constants.O_RDWR | constants.O_CREAT, 0o600)
+  await syncDirectory(folder)
+  return file
+}
+
+/**
+ * Opens the file of an upload that has `received` bytes. Throws 410 if they are not there, for example after a restore of an older folder:
+ * a write behind the end of a file would fill the gap with zeros.
+ */
+async function openPartialFile(directory: string, uid: string, received: number): Promise<FileHandle> {
+  const file = await open(getUploadPath(directory, uid), constants.O_RDWR).catch((error: unknown) => {
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? uploadBytesLost() : error
+  })
+  if ((await file.stat()).size >= received) return file
+  await file.close()
+  throw uploadBytesLost()
 }
 
 /** Writes every byte, whereas `FileHandle.write` can write a part of them. */

@@ -51,6 +51,7 @@ export const ResumableUpload = defineContract(
           'Bytes that the service has stored. It is less than `length` until the file has replaced that of the pipeline.',
       },
       created: Timestamp,
+      createdBy: Type.Optional({ ...SingleLineText, description: 'The username of the user who started it.' }),
       expires: { ...Timestamp, description: 'When the upload is removed, unless more bytes arrive before.' },
       /** Only of a finished upload: what a plain upload of the file would have returned. */
       file: Type.Optional(UploadedFile),

@@ -14,8 +14,8 @@ const expires = { 'Upload-Expires': { description: 'When the upload is removed, 
 export const resumableUploadSignatures = {
   list: defineSignature({
     id: 'resumableUploads.list',
-    summary: 'List your resumable uploads to a pipeline',
-    description: 'Finished uploads are listed until they expire.',
+    summary: 'List the resumable uploads to a pipeline',
+    description: 'Those of all users, the newest first. Finished uploads are listed until they expire.',
     method: 'get',
     path: uploads,
     guard: manage,
@@ -80,7 +80,8 @@ export const resumableUploadSignatures = {
   delete: defineSignature({
     id: 'resumableUploads.delete',
     summary: 'Delete a resumable upload',
-    description: 'A file that has already replaced that of the pipeline stays.',
+    description:
+      'Every user who may write the pipeline can delete it, whereas only the user who started it can continue it. A file that has already replaced that of the pipeline stays.',
     method: 'delete',
     path: oneUpload,
     guard: manage,
