@@ -80,7 +80,9 @@ export class UploadStore extends DataStore {
 
   async #append(stream: Readable, { uid, length, received }: UploadRow, offset: number): Promise<number> {
     const { db, directory, lease } = this.#options
-    await using file = await (offset === 0 ? createPartialFile(directory, uid) : openPartialFile(directory, uid, offset))
+    await using file = await (offset === 0
+      ? createPartialFile(directory, uid)
+      : openPartialFile(directory, uid, offset))
     let position = offset
     let saved = received
     let savedAt = performance.now()
