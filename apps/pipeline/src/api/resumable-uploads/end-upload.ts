@@ -22,11 +22,9 @@ export async function finishUpload(
   if (!(await hasKeptRights(input)))
     throw problems.unauthenticated('This sign-in has ended or has lost roles during the request: sign in again.')
   // The requests of an upload may reach several processes, so no digest of the first bytes exists.
-  const { sha256, size } = await digestOf(getUploadPath(input.files.directory, uid)).catch(
-    (error: unknown) => {
-      throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? uploadBytesLost() : error
-    },
-  )
+  const { sha256, size } = await digestOf(getUploadPath(input.files.directory, uid)).catch((error: unknown) => {
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? uploadBytesLost() : error
+  })
   if (size !== length) throw uploadBytesLost()
   await replaceFile(input, input.params.uid, { uid, name, size, sha256 }, (trx, result) =>
     markFinished(trx, { uid, lease: lease.id }, result),

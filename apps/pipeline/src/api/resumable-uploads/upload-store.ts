@@ -80,7 +80,9 @@ export class UploadStore extends DataStore {
 
   async #append(stream: Readable, { uid, length, received }: UploadRow, offset: number): Promise<number> {
     const { db, directory, lease } = this.#options
-    await using file = await (offset === 0 ? createPartialFile(directory, uid) : openPartialFile(directory, uid, offset))
+    await using file = await (offset === 0
+      ? createPartialFile(directory, uid)
+      : openPartialFile(directory, uid, offset))
     let position = offset
     let saved = received
     let savedAt = performance.now()
@@ -118,7 +120,7 @@ async function createPartialFile(directory: string, uid: string): Promise<FileHa
 
 /**
  * Opens the file of an upload that has `received` bytes. Throws 410 if they are not there, for example after a restore of an older folder:
- * a write behind the end of a file would fill the gap with zeros.
+ * a write past the end of a file would fill the gap with zeros.
  */
 async function openPartialFile(directory: string, uid: string, received: number): Promise<FileHandle> {
   const file = await open(getUploadPath(directory, uid), constants.O_RDWR).catch((error: unknown) => {
