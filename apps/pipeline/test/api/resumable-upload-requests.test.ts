@@ -80,6 +80,7 @@ describe('a creation', () => {
         length: 10,
         received: 0,
         created: expect.any(String),
+        createdBy: person.username,
         expires: expect.any(String),
       },
     ])
