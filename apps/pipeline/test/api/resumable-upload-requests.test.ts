@@ -80,6 +80,7 @@ describe('a creation', () => {
         length: 10,
         received: 0,
         created: expect.any(String),
+        createdBy: person.username,
         expires: expect.any(String),
       },
     ])
@@ -233,7 +234,7 @@ describe('an append', () => {
     ['file is missing', (path: string) => rm(path)],
     ['file has lost its end', (path: string) => truncate(path, 3)],
     ['file is empty', (path: string) => truncate(path, 0)],
-  ])('to an upload whose %s is refused with 410, and the upload is removed', async (_what, lose) => {
+  ])('is refused with 410 and its upload removed if the %s', async (_what, lose) => {
     await owner.post(`/data-pipelines/${pipeline}/file`).type('text/csv').send('good\n1\n').expect(200)
     const before = (await owner.get(`/data-pipelines/${pipeline}`).expect(200)).body.file
     expect((await tus.append(address, 0, content.slice(0, 4))).status).toBe(204)
@@ -250,7 +251,7 @@ describe('an append', () => {
     expect((await owner.get(`/data-pipelines/${pipeline}`).expect(200)).body.file).toEqual(before)
   })
 
-  it('whose file loses bytes before its digest is computed is refused with 410', async () => {
+  it('is refused with 410 if the file loses bytes before its digest is computed', async () => {
     const path = join(uploadsFolder(), address.slice(address.lastIndexOf('/') + 1))
     async function* losing() {
       yield Buffer.from(content.slice(0, 4))

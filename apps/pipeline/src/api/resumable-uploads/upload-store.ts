@@ -120,7 +120,7 @@ async function createPartialFile(directory: string, uid: string): Promise<FileHa
 
 /**
  * Opens the file of an upload that has `received` bytes. Throws 410 if they are not there, for example after a restore of an older folder:
- * a write behind the end of a file would fill the gap with zeros.
+ * a write past the end of a file would fill the gap with zeros.
  */
 async function openPartialFile(directory: string, uid: string, received: number): Promise<FileHandle> {
   const file = await open(getUploadPath(directory, uid), constants.O_RDWR).catch((error: unknown) => {
