@@ -93,7 +93,7 @@ async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits):
   return rowCount ?? 0
 }
 
-/** Lowers the priority of readers below that of loads, whose priority is low, too. Does nothing if the server is on another machine. */
+/** Lowers the priority of readers below that of loads, which is low, too. Does nothing if the server is on another machine. */
 async function lowerPriority(pool: Pool, host: string, { niceness }: typeof readerLimits): Promise<void> {
   if (!isLoopback(host)) return
   const { rows } = await pool.query<{ pid: number }>(`select pid from (${endableSessions}) s`, [readerLoginPattern])
