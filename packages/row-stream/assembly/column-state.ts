@@ -15,7 +15,7 @@ export const AS_JSON: u8 = 10
 
 /*
  * The state of a column: stored type u8 @0, whether there is a minimum u8 @1, whether it has too many distinct values to count each
- * of them u8 @2, the number of counted values u8 @3, nulls u64 @8, minimum and maximum as i64 keys @16 and @24 (the value or a key
+ * of them u8 @2, the number of counted values u8 @3, the minimum bytes of a value i32 @4, nulls u64 @8, minimum and maximum as i64 keys @16 and @24 (the value or a key
  * with its order), their lengths u32 @32 and @36, the least and the greatest number of characters i32 @40 and @44, the numbers of
  * the values -Infinity, Infinity and NaN u64 @48, @56 and @64, the first bytes of minimum and maximum @72 and @136. Minimum and
  * maximum are finite.
@@ -33,6 +33,7 @@ export const NOT_A_NUMBER: usize = 64
 }
 
 @inline export function kindAt(state: usize): u8 { return load<u8>(state) }
+@inline export function leastBytesAt(state: usize): i32 { return load<i32>(state, 4) }
 @inline export function hasValueAt(state: usize): bool { return load<u8>(state, 1) != 0 }
 @inline export function isUncountedAt(state: usize): bool { return load<u8>(state, 2) != 0 }
 @inline export function countedAt(state: usize): i32 { return load<u8>(state, 3) }

@@ -1,9 +1,9 @@
 import {
   addTo, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP,
-  INFINITY, kindAt, longestAt, NEGATIVE_INFINITY, NO_LENGTH, NOT_A_NUMBER, NULLS, shortestAt, stateOf, widenLengths, widenRange,
+  INFINITY, kindAt, leastBytesAt, longestAt, NEGATIVE_INFINITY, NO_LENGTH, NOT_A_NUMBER, NULLS, shortestAt, stateOf, widenLengths, widenRange,
 } from './column-state'
 import { countValue, keepBytes, keepKey, SEEN } from './count-values'
-import { IN, STATE_BYTES, STATES } from './memory-layout'
+import { columnCount, IN, STATE_BYTES, STATES } from './memory-layout'
 import { characters, keepNumeric, keepText } from './min-max-bytes'
 import { isDrawn, sampleRow } from './sample-rows'
 import { hashBytes, hashNumber, hashNumeric, hashText } from './value-hashes'
@@ -16,17 +16,42 @@ import {
 export function setKind(column: i32, kind: u8): void {
   const state = stateOf(column)
   store<u8>(state, kind)
+  store<i32>(state, leastBytesOf(kind), 4)
   store<i32>(state, NO_LENGTH, 40)
   store<i32>(state, -1, 44)
 }
 
-/** Measures the whole tuples of binary COPY in the first `length` bytes of IN. */
-export function measureRows(length: i32): void {
+/** Returns how many bytes the measuring of a value reads at least. */
+function leastBytesOf(kind: u8): i32 {
+  switch (kind) {
+    case AS_BOOLEAN:
+      return 1
+    case AS_SMALLINT:
+      return 2
+    case AS_INTEGER:
+    case AS_DATE:
+    case AS_REAL:
+      return 4
+    case AS_BIGINT:
+    case AS_TIMESTAMP:
+    case AS_DOUBLE:
+    case AS_DECIMAL:
+      return 8
+  }
+  return 0
+}
+
+/**
+ * Measures the whole tuples of binary COPY in the first `length` bytes of IN. Returns false, and stops, at a tuple with another number
+ * of fields than there are columns, a value that is too short for its type, or a value that ends after `length`.
+ */
+export function measureRows(length: i32): bool {
   let at = IN
   const to = IN + <usize>length
   while (at < to) {
     const row = at
     const width = <i32>bswap<u16>(load<u16>(at))
+    if (width != columnCount) return false
     at += 2
     let state = STATES
     for (let column = 0; column < width; column++) {
@@ -34,13 +59,16 @@ export function measureRows(length: i32): void {
       at += 4
       if (bytes < 0) addTo(state, NULLS)
       else {
+        if (bytes > <i32>(to - at) || bytes < leastBytesAt(state)) return false
         measureValue(column, state, at, bytes)
         at += <usize>bytes
       }
       state += STATE_BYTES
     }
+    if (at > to) return false
     if (isDrawn()) sampleRow(row, width)
   }
+  return true
 }
 
 export function measureNull(column: i32): void {

@@ -27,6 +27,7 @@ export const VALUE_BYTES: i32 = 4 + KEPT_BYTES
 /** HyperLogLog registers of each column. */
 export const REGISTER_COUNT: i32 = 1024
 
+export let columnCount: i32 = 0
 export let slots: usize = 0
 export let values: usize = 0
 export let registers: usize = 0
@@ -34,15 +35,19 @@ export let registers: usize = 0
 export let sample: usize = 0
 export let sampleLimit: usize = 0
 
-/** Computes the areas, and clears all of them but the sample. */
+/** Computes the areas and clears all of them, so that nothing is left of the rows of another table. */
 export function layOut(columns: i32, sampleBytes: i32): void {
+  columnCount = columns
   const count = <usize>columns
   slots = (STATES + count * STATE_BYTES + 63) & ~63
   registers = slots + count * SLOT_COUNT * SLOT_BYTES
   values = registers + count * REGISTER_COUNT
   sample = values + count * MAX_COUNTED * VALUE_BYTES
   sampleLimit = sample + <usize>sampleBytes
-  const missing = <i32>((sampleLimit + 0xffff) >>> 16) - memory.size()
+  const pages = memory.size()
+  const missing = <i32>((sampleLimit + 0xffff) >>> 16) - pages
   if (missing > 0) memory.grow(missing)
-  memory.fill(STATES, 0, values - STATES)
+  // New pages are zero, and writing to them would take their memory.
+  const usedEnd = min(sampleLimit, <usize>pages << 16)
+  if (usedEnd > IN) memory.fill(IN, 0, usedEnd - IN)
 }

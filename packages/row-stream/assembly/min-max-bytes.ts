@@ -54,8 +54,8 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
 }
 
 /**
- * Returns a key with the order of numerics, up to three digits of base 10,000: weight, then digits, inverted for negative numbers. The
- * key of zero is between both.
+ * Returns a key with the order of numerics: weight, then 47 bits of the digits of base 10,000, of which the first two are whole; inverted
+ * for negative numbers. The key of zero is between both.
  */
 @inline function numericKey(at: usize): i64 {
   const digits = <i32>bswap<u16>(load<u16>(at))
@@ -63,7 +63,7 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
   const weight = <i64><i16>bswap<u16>(load<u16>(at, 2)) + 8192
   let leading = bswap<u64>(load<u64>(at, 8))
   leading &= digits >= 3 ? ~(<u64>0xffff) : ~(<u64>0) << <u64>(64 - digits * 16)
-  const key = (weight << 48) | <i64>(leading >>> 16)
+  const key = (weight << 47) | <i64>(leading >>> 17)
   return load<u16>(at, 4) == 0 ? key : -key
 }
 
@@ -86,7 +86,7 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
 function compareNumerics(state: usize, which: usize, at: usize, length: i32): i32 {
   const kept = min(load<i32>(state + which * 4, 32), KEPT_BYTES) - 8
   const mine = min(length, KEPT_BYTES) - 8
-  if (mine <= 6 && kept <= 6) return 0
+  if (mine <= 4 && kept <= 4) return 0
   let order = compareBytes(at + 8, state + 80 + which * 64, min(kept, mine))
   if (order == 0) order = mine - kept
   return load<u16>(at, 4) == 0 ? order : -order

@@ -1,4 +1,4 @@
-import { AS_JSON, kindAt, stateOf } from './column-state'
+import { AS_JSON, kindAt, leastBytesAt, stateOf } from './column-state'
 import { IN, KEPT_BYTES, layOut, LONG_TEXT } from './memory-layout'
 import { characters } from './min-max-bytes'
 import { countJson, measureCountedText, measureNull, measureValue } from './measure-rows'
@@ -38,10 +38,12 @@ export function addNull(column: i32): void {
   if (isSampling) sampleNull()
 }
 
-/** Adds the value in the first `length` bytes of IN. */
-export function addValue(column: i32, length: i32): void {
+/** Adds the value in the first `length` bytes of IN. Returns false, and adds nothing, if it is too short for its type. */
+export function addValue(column: i32, length: i32): bool {
+  if (length < leastBytesAt(stateOf(column))) return false
   measureValue(column, stateOf(column), IN, length)
   if (isSampling) sampleValue(column, IN, length)
+  return true
 }
 
 /** Starts a text with its first bytes, which are in IN. */

@@ -285,4 +285,62 @@ describe('loadFeeds', () => {
     await load(2, { transformation: [{ statement: `update ${table} set name = 'b'` }] })
     expect([await scope(), stored.length]).toEqual([undefined, 2])
   })
+
+  it('stores no profile of an increment whose merge can delete rows, but one of all rows', async () => {
+    const marked = columns({ id: 'INTEGER', gone: 'DATE' }).map((column) => ({
+      ...column,
+      primaryKey: column.name === 'id',
+    }))
+    const stored: string[] = []
+    const load = (rows: [number, string | null][], mode: 'REPLACE' | 'MERGE') =>
+      loadFeeds({
+        ...job,
+        run: word('run'),
+        mode,
+        feeds: feeds({ table: '', columns: marked, content: given(rows), deletedColumn: 'gone' }),
+        storeProfile: async (name) => {
+          stored.push(name)
+          return randomUUID()
+        },
+      })
+    const profile = async () => (await scratch.warehouse.catalog.findTable('health', table))?.profile
+    await load([[1, null]], 'REPLACE')
+    const ofAll = await profile()
+    expect(ofAll?.scope).toBe('TABLE')
+    await load([], 'MERGE')
+    expect(await profile()).toEqual(ofAll)
+    await load([[2, '2024-01-01']], 'MERGE')
+    expect([await profile(), stored]).toEqual([undefined, [table]])
+  })
+
+  it('replaces the profile of parts if an increment deletes parts and brings none', async () => {
+    const keyed = (types: Record<string, string>, ...keys: string[]) =>
+      columns(types).map((column) => ({ ...column, primaryKey: keys.includes(column.name) }))
+    const parts = `${table}__visits`
+    const stored: [string, number][] = []
+    const load = (visits: [number, number][], mode: 'REPLACE' | 'MERGE') =>
+      loadFeeds({
+        ...job,
+        run: word('run'),
+        mode,
+        feeds: feeds(
+          { table: '', columns: keyed({ id: 'INTEGER' }, 'id'), content: given([[1]]) },
+          {
+            table: parts,
+            columns: keyed({ id: 'INTEGER', case_id: 'INTEGER' }, 'id'),
+            content: given(visits),
+            partOf: { table: '', keys: ['id'], column: 'case_id' },
+          },
+        ),
+        storeProfile: async (name, { rows }) => {
+          stored.push([name, rows])
+          return randomUUID()
+        },
+      })
+    await load([[7, 1]], 'REPLACE')
+    await load([], 'MERGE')
+    expect(await rowsOf(parts)).toBe(0)
+    expect(stored.at(-1)).toEqual([parts, 0])
+    expect((await scratch.warehouse.catalog.findTable('health', parts))?.profile?.scope).toBe('LOAD')
+  })
 })

@@ -117,7 +117,7 @@ async function withStaging(
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, StagedTable>()
-  const profiles = new Map<string, RowsProfile>()
+  const profiles = new Map<string, MeasuredFeed>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
   let isWholeSource = false
@@ -149,7 +149,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
       ),
     )
     loads.set(table, load)
-    if (profile) profiles.set(table, profile)
+    if (profile) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) isWholeSource = true
@@ -177,20 +177,26 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   return publishStaged(feedsToPublish, job)
 }
 
+type MeasuredFeed = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: RowsProfile }
+
 /**
- * Stores the profiles of the tables. A transformation may have changed the rows, so the tables of its run have no profile. An increment
- * without rows leaves the profile of the table (`profileToPublish`).
+ * Stores the profiles of the tables. A transformation may have changed the rows, so the tables of its run have no profile. Neither has a
+ * table from which a merge deletes some of the measured rows: the profile would show values of deleted records. An increment without
+ * rows leaves the profile of the table (`profileToPublish`).
  */
 async function storeProfiles(
   { storeProfile }: FeedsToLoad,
   mode: FeedsToLoad['mode'],
   loads: ReadonlyMap<string, StagedTable>,
-  profiles: ReadonlyMap<string, RowsProfile>,
+  profiles: ReadonlyMap<string, MeasuredFeed>,
 ): Promise<void> {
   for (const [table, load] of loads) {
-    const profile = profiles.get(table)
-    const isUnchanged = mode === 'MERGE' && profile?.rows === 0
-    if (!profile || load.transformed || isUnchanged) continue
+    const measured = profiles.get(table)
+    if (!measured || load.transformed) continue
+    const { profile, partOf, deletedColumn } = measured
+    const deletes = deletedColumn ?? (partOf && profiles.get(partOf.table)?.deletedColumn)
+    const isUnchanged = profile.rows === 0 && !partOf
+    if (mode === 'MERGE' && (isUnchanged || deletes !== undefined)) continue
     const fed = new Set(load.fed)
     const columns = profile.columns.filter(({ column }) => fed.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })

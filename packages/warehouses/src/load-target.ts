@@ -94,13 +94,13 @@ export function parseProfileReference(entry: unknown): ProfileReference | undefi
 
 /**
  * Returns the profile that a publication enters in the ledger: that of its rows. A merge of no rows keeps the table's profile, because the
- * rows have not changed. `merge` is undefined if the load replaces the table.
+ * rows have not changed; but parts of records can be deleted by a merge that brings no new ones. `merge` is undefined if the load replaces the table.
  */
 export function profileToPublish(
-  profile: string | undefined,
+  { profile, target }: { profile?: string | undefined; target: Pick<LoadTarget, 'partOf'> },
   merge: { rows: number; earlierProfile: unknown } | undefined,
 ): ProfileReference | undefined {
-  if (merge?.rows === 0) return parseProfileReference(merge.earlierProfile)
+  if (merge?.rows === 0 && !target.partOf) return parseProfileReference(merge.earlierProfile)
   return profile === undefined ? undefined : { id: profile, scope: merge ? 'LOAD' : 'TABLE' }
 }
 

@@ -36,6 +36,6 @@ async function noProfile(db: Kysely<DB>, client: string, { schema }: WarehouseTa
     detail:
       row?.profile_tables === false
         ? 'The table has no profile, because its schema does not measure profiles. Set profileTables of the schema to true, and run the pipeline.'
-        : 'The table has no profile: its last load measured none, or changed the rows by SQL statements afterwards. A run without SQL statements measures one.',
+        : 'The table has no profile: its last load measured none, changed the rows by SQL statements afterwards, or merged records that the source marks as deleted. A full load without SQL statements measures one.',
   })
 }

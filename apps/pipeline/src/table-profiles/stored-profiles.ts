@@ -110,8 +110,11 @@ export async function readColumnStatistics(
 export const withoutValues = (statistics: ColumnStatistics): ColumnStatistics =>
   new Map([...statistics].map(([name, { column, nulls, distinct }]) => [name, { column, nulls, distinct }]))
 
-/** Profiles are kept for so many publications of a table: that of the current rows, and that of the rows that a restore publishes. */
-const keptPublications = 2
+/**
+ * Profiles are kept for so many publications of a table: that of the current rows, that of the rows that a restore publishes, and one
+ * more, because after a restore the latter can be older than the rows that it replaced.
+ */
+const keptPublications = 3
 
 /** Keeps the profiles of a run that has ended with a publication, and deletes those of the tables' earlier rows that no restore publishes. */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {

@@ -125,9 +125,13 @@ describe('the profile of a table', () => {
     expect(await read(place)).toEqual(first)
     await load(place, undefined, 'restore')
     expect(await read(place)).toEqual(second)
+    await load(place, undefined, 'restore')
     await load(place, 'id,region,on\n9,east,2024-05-01\n')
     await deleteUnpublishedProfiles(service.stack.db)
-    expect(await storedFor(place)).toHaveLength(2)
+    await load(place, undefined, 'restore')
+    expect(await read(place)).toEqual(first)
+    for (let turn = 0; turn < 2; turn++) await load(place, cases)
+    expect(await storedFor(place)).toHaveLength(3)
   })
 
   it('is missing if SQL statements of the pipeline changed the rows', async () => {

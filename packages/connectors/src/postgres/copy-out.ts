@@ -157,19 +157,19 @@ export class CopyOut implements Submittable {
       this.#skipLeft = to - until
       return until
     }
-    if (until - from >= 2 && bytes.readInt16BE(from) !== this.#labels.length)
-      throw new UnexpectedFormat(
-        `Invalid COPY data: a row has ${bytes.readInt16BE(from)} fields instead of ${this.#labels.length}.`,
-      )
     this.#copy(bytes, from, until)
     this.#rowLeft = to - until
     if (this.#rowLeft === 0) this.#endRow()
     return until
   }
 
-  /** Counts the copied row. Rejects it if one of its values is too long. */
+  /** Counts the copied row. Rejects it if one of its values is too long. Throws `UnexpectedFormat` if it is malformed. */
   #endRow(): void {
     const { buffer } = this.#sink
+    if (!buffer.isWholeRow(this.#labels.length))
+      throw new UnexpectedFormat(
+        `Invalid COPY data: a row does not have ${this.#labels.length} fields, or their lengths are not those of the row.`,
+      )
     const long = buffer.findLongValue()
     if (long < 0) return void this.#sink.finishRow()
     buffer.dropRow()

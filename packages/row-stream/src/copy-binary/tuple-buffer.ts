@@ -73,6 +73,21 @@ export class TupleBuffer {
     return -1
   }
 
+  /** Whether the current row has so many fields, whose lengths add up to the written bytes. */
+  isWholeRow(fields: number): boolean {
+    const { bytes, at: end } = this
+    let at = this.#row
+    if (end - at < 2 || ((bytes[at]! << 8) | bytes[at + 1]!) !== fields) return false
+    at += 2
+    for (let field = 0; field < fields; field++) {
+      if (at + 4 > end) return false
+      const length = (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!
+      if (length < -1) return false
+      at += length < 0 ? 4 : 4 + length
+    }
+    return at === end
+  }
+
   writeNull(): void {
     this.reserve(4)
     this.view.setInt32(this.at, -1)

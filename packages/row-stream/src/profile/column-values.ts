@@ -13,7 +13,7 @@ export interface ShownValue {
 /** The distinct values of a column, without nulls. The indexes of `counts` and `numbers` are those of the values. */
 export interface ColumnValues {
   counts: number[]
-  /** Each value as a number for the histogram: decimals without their point, days, microseconds. NaN for other values. */
+  /** Each value as a number for the histogram, if there is to be one: decimals without their point, days, microseconds. NaN for other values. */
   numbers: number[]
   show(index: number): ShownValue
 }
@@ -27,12 +27,15 @@ export interface MeasuredColumn {
   /** The number of rows of the table. */
   rows: number
   sample: ColumnSample
+  /** The decimals of a DECIMAL column in its histogram; undefined if it has no histogram. */
+  histogramScale?: number | undefined
 }
 
 const countBits = 56n
 
 /** Returns all values of a column that has few distinct ones. */
-export function exactValues({ module, bytes, column, type }: MeasuredColumn): ColumnValues {
+export function exactValues(measured: MeasuredColumn): ColumnValues {
+  const { module, bytes, column, type } = measured
   const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED, VALUE_BYTES, KEPT_BYTES } = module
   const counts: number[] = []
   const kept: { bytes: Buffer; length: number }[] = []
@@ -50,12 +53,12 @@ export function exactValues({ module, bytes, column, type }: MeasuredColumn): Co
       counts,
       type,
     )
-  return byteValues(kept, counts, type)
+  return byteValues(kept, counts, measured)
 }
 
 /** Returns the values of a column in the sample. */
-export function sampledValues({ sample, bytes, type }: MeasuredColumn): ColumnValues {
-  return hasKeys(type) ? sampledKeys(sample, type) : sampledBytes(sample, bytes, type)
+export function sampledValues(measured: MeasuredColumn): ColumnValues {
+  return hasKeys(measured.type) ? sampledKeys(measured.sample, measured.type) : sampledBytes(measured)
 }
 
 const hasKeys = ({ dataType }: StoredType) => !['TEXT', 'DECIMAL', 'JSONB'].includes(kindOf(dataType))
@@ -75,11 +78,12 @@ function sampledKeys({ keys }: ColumnSample, type: StoredType): ColumnValues {
   return keyValues(distinct, counts, type)
 }
 
-function sampledBytes({ texts }: ColumnSample, bytes: Buffer, type: StoredType): ColumnValues {
+function sampledBytes(measured: MeasuredColumn): ColumnValues {
+  const { bytes } = measured
   const indexes = new Map<bigint, number>()
   const counts: number[] = []
   const kept: { bytes: Buffer; length: number }[] = []
-  for (const { hash, at, kept: size, length } of texts) {
+  for (const { hash, at, kept: size, length } of measured.sample.texts) {
     const index = indexes.get(hash)
     if (index !== undefined) counts[index]! += 1
     else {
@@ -88,7 +92,7 @@ function sampledBytes({ texts }: ColumnSample, bytes: Buffer, type: StoredType):
       kept.push({ bytes: bytes.subarray(at, at + size), length })
     }
   }
-  return byteValues(kept, counts, type)
+  return byteValues(kept, counts, measured)
 }
 
 const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnValues => ({
@@ -97,19 +101,23 @@ const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnVa
   show: (index) => ({ text: keyText(keys[index]!, type.dataType) }),
 })
 
-const byteValues = (kept: { bytes: Buffer; length: number }[], counts: number[], type: StoredType): ColumnValues => ({
+const byteValues = (
+  kept: { bytes: Buffer; length: number }[],
+  counts: number[],
+  { type, histogramScale: scale }: MeasuredColumn,
+): ColumnValues => ({
   counts,
-  numbers: type.dataType === 'DECIMAL' ? kept.map(({ bytes }) => unscaledNumeric(bytes, type.scale ?? 0)) : [],
+  numbers: scale === undefined ? [] : kept.map(({ bytes }) => unscaledNumeric(bytes, scale)),
   show: (index) => showBytes(kept[index]!.bytes, kept[index]!.length, type),
 })
 
 /** A numeric of few bytes can have thousands of digits. */
-const maxDigits = 200
+export const maxDigits = 200
 
 /** Returns a text or a numeric of which the first bytes are kept. */
 export function showBytes(kept: Buffer, length: number, { dataType, scale }: StoredType): ShownValue {
   if (dataType !== 'DECIMAL') return { text: wholeCharacters(kept), ...(length > kept.length && { bytes: length }) }
-  const digits = numericText(kept, scale)
+  const digits = numericText(kept, scale, maxDigits)
   const text = digits.slice(0, maxDigits)
   return { text, ...((length > kept.length || text.length < digits.length) && { bytes: length }) }
 }

@@ -27,11 +27,13 @@ interface MeasureExports {
   sampleEnd: WasmGlobal
   start(columns: number, sampleBytes: number): void
   setKind(column: number, kind: number): void
-  measureRows(length: number): void
+  /** Returns 0 if the rows are malformed, otherwise 1. */
+  measureRows(length: number): number
   startRow(width: number): void
   endRow(): void
   addNull(column: number): void
-  addValue(column: number, length: number): void
+  /** Returns 0 if the value is too short for its type, otherwise 1. */
+  addValue(column: number, length: number): number
   startText(): void
   addPiece(length: number): void
   endText(column: number, length: number): void
@@ -52,7 +54,7 @@ let idle: MeasureModule | undefined
 /** An instance with more memory than this is not kept. */
 const keptMemoryBytes = 4 * 1024 * 1024
 
-/** Returns an instance for one table. Its memory has the content of the last table until `start`. */
+/** Returns an instance for one table. `start` clears the content of the last table from its memory. */
 export function takeMeasureModule(): MeasureModule {
   const taken = idle
   idle = undefined

@@ -3,13 +3,14 @@ import type { ColumnProfile, FrequentValue, StoredType } from '../row-stream.ts'
 import {
   type ColumnValues,
   exactValues,
+  maxDigits,
   type MeasuredColumn,
   sampledValues,
   showBytes,
   type ShownValue,
 } from './column-values.ts'
 import { kindOf } from './stored-kinds.ts'
-import { doubleOf, keyText, numericText } from './value-text.ts'
+import { doubleOf, histogramScale, keyText, numericText } from './value-text.ts'
 
 /** The state of a column, as in assembly/column-state.ts. */
 interface ColumnState {
@@ -55,9 +56,10 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
 }
 
 /** Returns the profile of a column from the state of the module. */
-export function profileColumn(measured: MeasuredColumn): Omit<ColumnProfile, 'column'> {
-  const { type, rows, sample } = measured
-  const state = readState(measured)
+export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'column'> {
+  const { type, rows, sample } = column
+  const state = readState(column)
+  const measured = { ...column, histogramScale: histogramScaleOf(state, type) }
   const present = rows - state.nulls
   const isExact = !state.isUncounted || sample.isComplete
   const kind = kindOf(type.dataType)
@@ -65,7 +67,7 @@ export function profileColumn(measured: MeasuredColumn): Omit<ColumnProfile, 'co
   const values = state.isUncounted ? sampledValues(measured) : exactValues(measured)
   const notFinite = state.negativeInfinity + state.infinity + state.notANumber
   const range = kind === 'TEXT' || kind === 'BOOLEAN' ? undefined : rangeOf(state, measured)
-  const histogram = range && histogramOf(range, values, present - notFinite, type)
+  const histogram = range && histogramOf(range, values, present - notFinite, measured)
   return {
     nulls: state.nulls,
     ...distinctOf(measured, state, isExact ? values : undefined),
@@ -135,17 +137,22 @@ function extremes(
   }
 }
 
-/** Returns the finite range of a column of numbers or times; undefined without a value. */
+const histogramScaleOf = ({ hasRange, min, max }: ColumnState, { dataType, scale }: StoredType) =>
+  hasRange && dataType === 'DECIMAL' ? histogramScale([min.bytes, max.bytes], scale) : undefined
+
+/** Returns the finite range of a column of numbers or times; undefined without a value, or if a decimal has too many digits. */
 function rangeOf(
   { hasRange, minKey, maxKey, min, max }: ColumnState,
-  { type }: MeasuredColumn,
+  { type, histogramScale: scale }: MeasuredColumn,
 ): ValueRange | undefined {
   if (!hasRange) return undefined
   if (type.dataType === 'DOUBLE' || type.dataType === 'FLOAT') return { min: doubleOf(minKey), max: doubleOf(maxKey) }
   if (type.dataType !== 'DECIMAL') return { min: minKey, max: maxKey }
-  const scale = type.scale ?? 0
+  if (scale === undefined) return undefined
   const unscaled = ({ bytes }: { bytes: Buffer }) => BigInt(numericText(bytes, scale).replace('.', ''))
-  return { min: unscaled(min), max: unscaled(max) }
+  const range = { min: unscaled(min), max: unscaled(max) }
+  // A source can send digits above 9,999, which break the order.
+  return range.min <= range.max ? range : undefined
 }
 
 const maxFrequentValues = 10
@@ -191,7 +198,7 @@ function histogramOf(
   range: ValueRange,
   { counts, numbers }: ColumnValues,
   rows: number,
-  type: StoredType,
+  measured: MeasuredColumn,
 ): Histogram | undefined {
   const bounds =
     typeof range.min === 'bigint' ? wholeBounds(range.min, range.max as bigint) : floatBounds(range as FloatRange)
@@ -200,7 +207,7 @@ function histogramOf(
   for (const [index, number] of numbers.entries())
     if (!Number.isNaN(number)) found[findBucket(starts, number)]! += counts[index]!
   const scaled = inProportion(found, rows)
-  return scaled && { bounds: bounds.map((bound) => boundText(bound, type)), rows: scaled }
+  return scaled && { bounds: bounds.map((bound) => boundText(bound, measured)), rows: scaled }
 }
 
 type FloatRange = { min: number; max: number }
@@ -234,9 +241,9 @@ function findBucket(starts: readonly number[], number: number): number {
   return low
 }
 
-function boundText(bound: bigint | number, { dataType, scale = 0 }: StoredType): string {
+function boundText(bound: bigint | number, { type: { dataType }, histogramScale: scale = 0 }: MeasuredColumn): string {
   if (typeof bound === 'number') return floatText(bound, dataType === 'FLOAT' ? 'FLOAT' : 'DOUBLE')
-  return dataType === 'DECIMAL' ? decimalText(bound, scale) : keyText(bound, dataType)
+  return dataType === 'DECIMAL' ? decimalText(bound, scale).slice(0, maxDigits) : keyText(bound, dataType)
 }
 
 /** Scales counts so that their sum is `total`: rounds down, and gives what is left to the largest remainders. */

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { Client } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { RowEncoder, RowMeasure, type RowsProfile, type StoredType, TupleBuffer } from '../index.ts'
+import { returnMeasureModule, takeMeasureModule } from './measure-module.ts'
 import { sqlType } from '../../test/sql-type.ts'
 
 type ColumnProfile = RowsProfile['columns'][number]
@@ -185,7 +186,7 @@ function shown(text: string): string {
 function profileOf(stored: readonly StoredType[], chunks: readonly Uint8Array[]): RowsProfile {
   using measure = new RowMeasure(stored)
   for (const chunk of chunks) measure.add(chunk)
-  return measure.profile(stored.map((_, index) => ({ name: `c${index}` })))
+  return measure.profile(stored.map((_, index) => ({ name: `c${index}` })))!
 }
 
 /** Splits tuples after every `cuts[i]` rows, and leaves the rest in one chunk. */
@@ -378,10 +379,93 @@ describe('the profile of unusual tables', () => {
     const before = process.memoryUsage().arrayBuffers
     using measure = new RowMeasure(stored)
     for (let turn = 0; turn < 10; turn++) for (const each of chunksOf(chunk, Array(99).fill(1))) measure.add(each)
-    expect(measure.profile(stored.map((_, index) => ({ name: `c${index}` }))).columns[7]).toMatchObject({
+    expect(measure.profile(stored.map((_, index) => ({ name: `c${index}` })))!.columns[7]).toMatchObject({
       minLength: 29,
       maxLength: 30,
     })
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(24 * 1024 * 1024)
+  })
+})
+
+describe('the profile of malformed rows', () => {
+  const stored: StoredType[] = [{ dataType: 'BIGINT' }, { dataType: 'TEXT' }, { dataType: 'DECIMAL' }]
+  const valid = encode(stored, [[1, 'one', '1.5']])
+  const changed = (at: number, value: number, bytes: 2 | 4, row = valid) => {
+    const copy = Buffer.from(row)
+    copy.writeIntBE(value, at, bytes)
+    return copy
+  }
+  const long = encode(stored, [[1, 'é'.repeat(600_000), '1.5']])
+
+  it.each([
+    ['more fields than columns', changed(0, 4, 2)],
+    ['fewer fields than columns', changed(0, 2, 2)],
+    ['a text that is longer than the chunk', changed(14, 1_000, 4)],
+    ['a text of 2 GB', changed(14, 0x7fffffff, 4)],
+    ['a number that is too short for its type', encode([{ dataType: 'INTEGER' }, ...stored.slice(1)], [[1, 'a', '1']])],
+    ['a numeric without its header', encode([...stored.slice(0, 2), { dataType: 'TEXT' }], [[1, 'a', 'four']])],
+    ['a cut last value', valid.subarray(0, -1)],
+    ['only their number of fields', valid.subarray(0, 2)],
+    ['more fields than columns, and a long one', changed(0, 4, 2, long)],
+    ['a long field that is longer than the chunk', changed(14, 0x7fffffff, 4, long)],
+    ['a cut last value after a long one', long.subarray(0, -1)],
+  ])('is missing if rows have %s', (_, rows) => {
+    using measure = new RowMeasure(stored)
+    measure.add(valid)
+    measure.add(rows)
+    measure.add(valid)
+    expect(measure.profile(stored.map((_, index) => ({ name: `c${index}` })))).toBeUndefined()
+  })
+
+  it('leaves no bytes of an earlier table in the memory of the next one', () => {
+    const secret = 'Xanthippe-7 has a very rare disease'
+    profileOf(
+      [{ dataType: 'TEXT' }],
+      [
+        encode(
+          [{ dataType: 'TEXT' }],
+          Array.from({ length: 90 }, (_, row) => [secret + row]),
+        ),
+      ],
+    )
+    const module = takeMeasureModule()
+    const memory = Buffer.from(module.memory.buffer)
+    expect(memory.includes(secret)).toBe(true)
+    module.start(1, 1024 * 1024)
+    expect(memory.includes(secret)).toBe(false)
+    returnMeasureModule(module)
+  })
+})
+
+describe('the profile of numerics without a scale', () => {
+  const stored: StoredType[] = [{ dataType: 'DECIMAL' }]
+  const profileOfNumerics = (values: Iterable<string>) =>
+    profileOf(stored, [
+      encode(
+        stored,
+        Array.from(values, (value) => [value]),
+      ),
+    ]).columns[0]!
+
+  it('has a histogram with the decimals of minimum and maximum', () => {
+    expect(profileOfNumerics(['0.1', '0.15', '0.3', '0.5']).histogram).toEqual({
+      bounds: ['0.1', '0.2', '0.3', '0.4', '0.5', '0.5'],
+      rows: [2, 0, 1, 0, 1],
+    })
+  })
+
+  it('cuts values and bounds to 200 characters, and has no histogram of larger numbers', () => {
+    const fraction = `0.${'1'.repeat(400)}`
+    const large = `${'9'.repeat(190)}.${'7'.repeat(12)}`
+    const { min, max, histogram } = profileOfNumerics([fraction, large])
+    expect([min!.length, max!.length, histogram!.bounds.length, histogram!.rows]).toEqual([
+      200,
+      200,
+      21,
+      [1, ...Array(18).fill(0), 1],
+    ])
+    for (const bound of histogram!.bounds) expect(bound.length).toBeLessThanOrEqual(200)
+    const huge = profileOfNumerics(['1', `1${'0'.repeat(131_000)}`])
+    expect([huge.max, huge.histogram]).toEqual([`1${'0'.repeat(199)}`, undefined])
   })
 })

@@ -22,6 +22,7 @@ export class RowMeasure implements Disposable {
   readonly #module: MeasureModule
   /** The memory of the module. */
   readonly #bytes: Buffer
+  #isMalformed = false
   #isReturned = false
 
   constructor(types: readonly StoredType[]) {
@@ -32,17 +33,21 @@ export class RowMeasure implements Disposable {
     this.#bytes = Buffer.from(this.#module.memory.buffer)
   }
 
-  /** Measures a chunk of whole rows. */
+  /** Measures a chunk of whole rows. Malformed rows end the measuring, because their profile would show bytes of other rows. */
   add(chunk: Uint8Array): void {
+    if (this.#isMalformed) return
     const { IN, IN_BYTES, measureRows } = this.#module
-    if (chunk.length > IN_BYTES.value)
-      return this.#addLongRows(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
+    if (chunk.length > IN_BYTES.value) {
+      this.#isMalformed = !this.#addLongRows(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
+      return
+    }
     this.#bytes.set(chunk, IN.value)
-    measureRows(chunk.length)
+    this.#isMalformed = measureRows(chunk.length) === 0
   }
 
-  /** Returns the profile of all rows so far. `names` are the names of the columns in order. */
-  profile(names: readonly Pick<Column, 'name'>[]): RowsProfile {
+  /** Returns the profile of all rows so far; undefined if one was malformed. `names` are the names of the columns in order. */
+  profile(names: readonly Pick<Column, 'name'>[]): RowsProfile | undefined {
+    if (this.#isMalformed) return undefined
     const rows = Number(this.#module.rows.value)
     const sample = openSample(this.#module, this.#bytes)
     const columns = this.#types.map((type, column): ColumnProfile => {
@@ -57,26 +62,31 @@ export class RowMeasure implements Disposable {
     this.#isReturned = true
   }
 
-  /** Measures rows that may be longer than the module's input. */
-  #addLongRows(rows: Buffer): void {
+  /** Measures rows that may be longer than the module's input. Returns false at a malformed row. */
+  #addLongRows(rows: Buffer): boolean {
     const { startRow, endRow, addNull, addValue, IN, IN_BYTES } = this.#module
     for (let at = 0; at < rows.length; ) {
+      if (at + 2 > rows.length) return false
       const width = rows.readUInt16BE(at)
+      if (width !== this.#types.length) return false
       at += 2
       startRow(width)
       for (let column = 0; column < width; column++) {
+        if (at + 4 > rows.length) return false
         const length = rows.readInt32BE(at)
         at += 4
+        if (length > rows.length - at) return false
         if (length < 0) addNull(column)
         else if (length > IN_BYTES.value) this.#addLongText(column, rows.subarray(at, at + length))
         else {
           rows.copy(this.#bytes, IN.value, at, at + length)
-          addValue(column, length)
+          if (addValue(column, length) === 0) return false
         }
         at += Math.max(0, length)
       }
       endRow()
     }
+    return true
   }
 
   #addLongText(column: number, text: Buffer): void {

@@ -45,16 +45,20 @@ const bytesPerGroup = 2
 const nonFiniteTexts: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 const negativeSign = 0x4000
 
-/** Returns PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. */
-export function numericText(bytes: Buffer, columnScale?: number): string {
+/**
+ * Returns PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. Stops soon after `most` digits,
+ * because a few bytes can stand for 131,072 digits.
+ */
+export function numericText(bytes: Buffer, columnScale?: number, most = Number.POSITIVE_INFINITY): string {
   const sign = bytes.readUInt16BE(signOffset)
   if (nonFiniteTexts[sign] !== undefined) return nonFiniteTexts[sign]
   const weight = bytes.readInt16BE(weightOffset)
   const scale = columnScale ?? bytes.readUInt16BE(scaleOffset)
   let whole = ''
-  for (let power = Math.max(weight, 0); power >= 0; power--) whole += groupText(bytes, power)
+  for (let power = Math.max(weight, 0); power >= 0 && whole.length <= most + 4; power--)
+    whole += groupText(bytes, power)
   let fraction = ''
-  for (let power = -1; fraction.length < scale; power--) fraction += groupText(bytes, power)
+  for (let power = -1; fraction.length < Math.min(scale, most); power--) fraction += groupText(bytes, power)
   const text = whole.replace(/^0+(?=\d)/, '') + (scale > 0 ? `.${fraction.slice(0, scale)}` : '')
   return sign === negativeSign ? `-${text}` : text
 }
@@ -69,16 +73,31 @@ function numericGroup(bytes: Buffer, power: number): number {
   return groupOffset + bytesPerGroup <= bytes.length ? bytes.readUInt16BE(groupOffset) : 0
 }
 
+/** A double holds up to 308 digits, and bounds of a histogram with more than 200 digits could not be shown. */
+const maxWeight = 48
+const maxUnscaledDigits = 300
+/** The maximum number of decimals in the bounds of a column that has no scale itself. */
+const maxOpenScale = 12
+
+/** Returns the decimals for the histogram of a column from its minimum and maximum; undefined if these have too many digits. */
+export function histogramScale(extremes: readonly Buffer[], columnScale: number | undefined): number | undefined {
+  const scales = extremes.map((bytes) => bytes.readUInt16BE(scaleOffset))
+  const scale = columnScale ?? Math.min(Math.max(...scales), maxOpenScale)
+  const weight = Math.max(...extremes.map((bytes) => bytes.readInt16BE(weightOffset)))
+  return weight <= maxWeight && (weight + 1) * 4 + scale <= maxUnscaledDigits ? scale : undefined
+}
+
 /**
- * Returns a numeric times 10 to the power of `scale`; NaN if it is not finite. Exact up to 12 digits; further ones are rounded: a double
+ * Returns a numeric times 10 to the power of `scale`; NaN if it is not finite or has more than 196 digits before the point. Exact up to 12 digits; further ones are rounded: a double
  * holds 15 digits, and whole groups may add three digits after the scale.
  */
 export function unscaledNumeric(bytes: Buffer, scale: number): number {
   const sign = bytes.readUInt16BE(signOffset)
-  if (nonFiniteTexts[sign] !== undefined) return Number.NaN
+  const weight = bytes.readInt16BE(weightOffset)
+  if (nonFiniteTexts[sign] !== undefined || weight > maxWeight) return Number.NaN
   const lastGroup = -Math.ceil(scale / 4)
   let digits = 0
-  for (let power = Math.max(bytes.readInt16BE(weightOffset), 0); power >= lastGroup; power--)
+  for (let power = Math.max(weight, 0); power >= lastGroup; power--)
     digits = digits * 10_000 + numericGroup(bytes, power)
   const unscaled = digits / 10 ** (-lastGroup * 4 - scale)
   return sign === negativeSign ? -unscaled : unscaled

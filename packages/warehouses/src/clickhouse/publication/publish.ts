@@ -199,7 +199,7 @@ async function makeProposal(
       ? await writeMergedTable(access, load, records, staging, currentShape, signal)
       : undefined
   const rows = await load.count()
-  const profile = profileToPublish(load.profile, merged && { rows, earlierProfile })
+  const profile = profileToPublish(load, merged && { rows, earlierProfile })
   const entry: LedgerEntry = {
     rows,
     bytes: load.written?.bytes ?? 0,

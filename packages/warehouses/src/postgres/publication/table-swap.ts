@@ -62,7 +62,7 @@ export async function planSwap(
       merging: false,
     })
     published.changes = plan.changes
-    const profile = profileToPublish(load.profile, undefined)
+    const profile = profileToPublish(load, undefined)
     const partition = load.stagingTable
     return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
   }
@@ -78,7 +78,7 @@ export async function planSwap(
   const { table: plan, feed } = planPublication(load, { currentShape: current, staging, last, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
-  const profile = profileToPublish(load.profile, merging ? { rows, earlierProfile: last?.profile } : undefined)
+  const profile = profileToPublish(load, merging ? { rows, earlierProfile: last?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed, profile }
   if (merging) {
     if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements, last)

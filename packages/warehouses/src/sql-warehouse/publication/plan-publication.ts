@@ -81,7 +81,7 @@ export async function planPublishedState(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   const { changes, feed } = planCurrentTable(dialect, currentShape, load)
-  const profile = profileToPublish(load.profile, merged && { rows, earlierProfile: currentShape?.mark?.profile })
+  const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.mark?.profile })
   const falls = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
   return {
     currentShape,
