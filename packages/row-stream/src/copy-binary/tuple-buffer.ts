@@ -73,7 +73,7 @@ export class TupleBuffer {
     return -1
   }
 
-  /** Whether the current row has so many fields, whose lengths add up to the written bytes. */
+  /** Whether the current row has so many fields, and their lengths add up to the written bytes. */
   isWholeRow(fields: number): boolean {
     const { bytes, at: end } = this
     let at = this.#row
