@@ -286,7 +286,7 @@ describe('loadFeeds', () => {
     expect([await scope(), stored.length]).toEqual([undefined, 2])
   })
 
-  it('stores no profile of an increment whose merge can delete rows, but one of all rows', async () => {
+  it('stores no profile of an increment if the merge can delete rows, but one of all rows', async () => {
     const marked = columns({ id: 'INTEGER', gone: 'DATE' }).map((column) => ({
       ...column,
       primaryKey: column.name === 'id',

@@ -88,8 +88,8 @@ export function histogramScale(extremes: readonly Buffer[], columnScale: number 
 }
 
 /**
- * Returns a numeric times 10 to the power of `scale`; NaN if it is not finite or has more than 196 digits before the point. Exact up to 12 digits; further ones are rounded: a double
- * holds 15 digits, and whole groups may add three digits after the scale.
+ * Returns a numeric times 10 to the power of `scale`; NaN if it is not finite or has more than 196 digits before the point. Exact up to
+ * 12 digits; further ones are rounded: a double holds 15 digits, and whole groups may add three digits after the scale.
  */
 export function unscaledNumeric(bytes: Buffer, scale: number): number {
   const sign = bytes.readUInt16BE(signOffset)
