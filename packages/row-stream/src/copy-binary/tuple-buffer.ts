@@ -73,11 +73,7 @@ export class TupleBuffer {
     return -1
   }
 
-<<<<<<< HEAD
   /** Whether the current row has this number of fields, and their lengths add up to the written bytes. */
-=======
-  /** Whether the current row has so many fields, and their lengths add up to the written bytes. */
->>>>>>> p2
   isWholeRow(fields: number): boolean {
     const { bytes, at: end } = this
     let at = this.#row
