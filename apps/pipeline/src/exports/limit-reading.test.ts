@@ -1,8 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { limitReading } from './limit-reading.ts'
 
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
 const never = new AbortController().signal
+const oneByte = Buffer.alloc(1)
 const hour = 3_600_000
 
 async function collect(bytes: AsyncIterable<Uint8Array>): Promise<number> {
@@ -36,6 +41,20 @@ describe('a limited read', () => {
     }
     expect(await collect(reading.limit(three()))).toBe(6)
     expect(reading.signal.aborted).toBe(false)
+  })
+
+  it('needs no memory for chunks that were read before', async () => {
+    using reading = limitReading({ silenceMs: hour, readMs: hour }, never)
+    let growth = 0
+    async function* many() {
+      collectGarbage()
+      const before = process.memoryUsage().heapUsed
+      for (let count = 0; count < 50_000; count += 1) yield oneByte
+      collectGarbage()
+      growth = process.memoryUsage().heapUsed - before
+    }
+    expect(await collect(reading.limit(many()))).toBe(50_000)
+    expect(growth).toBeLessThan(2_000_000)
   })
 
   it('ends when the source sends nothing, even if the source ignores its signal', async () => {

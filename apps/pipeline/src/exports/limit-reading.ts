@@ -25,16 +25,17 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
 
     async *limit(bytes) {
       const source = bytes[Symbol.asyncIterator]()
-      const aborted = Promise.withResolvers<never>()
-      // The rejection is handled by the race below, but perhaps later than it happens.
-      aborted.promise.catch(() => {})
-      const abort = () => aborted.reject(either.reason)
+      // A new promise for each chunk: one that lives as long as the export would keep every chunk that was raced against it.
+      let pending = Promise.withResolvers<IteratorResult<Uint8Array>>()
+      const abort = () => pending.reject(either.reason)
       either.addEventListener('abort', abort, { once: true })
-      if (either.aborted) abort()
       try {
         for (;;) {
+          either.throwIfAborted()
+          pending = Promise.withResolvers()
           const silence = setTimeout(() => stop(`The source sent nothing for ${formatMs(silenceMs)}.`), silenceMs)
-          const next = await Promise.race([source.next(), aborted.promise]).finally(() => clearTimeout(silence))
+          source.next().then(pending.resolve, pending.reject)
+          const next = await pending.promise.finally(() => clearTimeout(silence))
           if (next.done) return
           yield next.value
         }
