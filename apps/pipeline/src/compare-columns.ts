@@ -107,7 +107,7 @@ function describeDifferences(
 }
 
 /**
- * Names the columns whose type a run would change. Omits columns that had no type yet, and changes of precision, because decimals get
+ * Names the columns that would get another type. Omits columns that had no type yet, and changes of precision, because decimals get
  * more digits with almost every file.
  */
 function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], plan: ShapePlan): string {

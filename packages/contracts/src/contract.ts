@@ -19,7 +19,7 @@ export function listOf<T>(item: Contract<T>): Contract<T[]> {
 export const noUnknownFields = { additionalProperties: false } as const
 
 /**
- * Returns a union whose variant is selected by the field `type`; only this variant's violations are reported. If the
+ * Returns a union. The field `type` selects the variant; only this variant's violations are reported. If the
  * variants do not require `type`, an object without it is only checked for the fields that all variants require. Its
  * handler then selects the variant.
  */

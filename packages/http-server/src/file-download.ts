@@ -18,7 +18,7 @@ export interface DownloadBytes {
 const silenceTimeoutMs = 120_000
 
 interface DownloadOptions {
-  /** Undefined for a HEAD request, whose response has headers only. */
+  /** Undefined for a HEAD request, because its response has headers only. */
   bytes: DownloadBytes | undefined
   mediaType: string
   /** The name under which a browser saves the file. */

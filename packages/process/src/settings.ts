@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Parses one environment variable. `parse` throws an error whose message follows the name of the variable. */
+/** Parses one environment variable. The name of the variable precedes the message of an error that `parse` throws. */
 export interface Setting<T> {
   parse(text: string): T
   fallback?: T
@@ -23,7 +23,7 @@ export class SettingsProblem extends Error {
 }
 
 /**
- * Reads every variable of `shape` at once. `X_FILE` names a file whose trimmed content is the value of `X`.
+ * Reads every variable of `shape` at once. `X_FILE` names a file; its trimmed content is the value of `X`.
  * Throws `SettingsProblem` with all mistakes. Returns the values and the texts of the secret ones.
  */
 export function readSettings<Shape extends Record<string, Setting<unknown>>>(

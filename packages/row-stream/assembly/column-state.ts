@@ -14,11 +14,18 @@ export const AS_REAL: u8 = 9
 export const AS_JSON: u8 = 10
 
 /*
- * The state of a column: stored type u8 @0, whether there is a minimum u8 @1, whether it has too many distinct values to count each
- * of them u8 @2, the number of counted values u8 @3, the minimum bytes of a value i32 @4, nulls u64 @8, minimum and maximum as i64 keys @16 and @24 (the value or a key
- * with its order), their lengths u32 @32 and @36, the least and the greatest number of characters i32 @40 and @44, the numbers of
- * the values -Infinity, Infinity and NaN u64 @48, @56 and @64, the first bytes of minimum and maximum @72 and @136. Minimum and
- * maximum are finite.
+ * The state of a column, by offset. Minimum and maximum are finite.
+ *   0  u8   stored type
+ *   1  u8   1 if there is a minimum
+ *   2  u8   1 if there are too many distinct values to count each one
+ *   3  u8   number of counted values
+ *   4  i32  minimum bytes of a value
+ *   8  u64  nulls
+ *  16  i64  minimum: the value, or a key with its order; 24 the same for the maximum
+ *  32  u32  bytes of the minimum; 36 of the maximum
+ *  40  i32  smallest number of characters; 44 greatest
+ *  48  u64  number of values -Infinity; 56 Infinity; 64 NaN
+ *  72       first bytes of the minimum; 136 of the maximum
  */
 
 export const NULLS: usize = 8

@@ -42,8 +42,8 @@ function leastBytesOf(kind: u8): i32 {
 }
 
 /**
- * Measures the whole tuples of binary COPY in the first `length` bytes of IN. Returns false, and stops, at a tuple with another number
- * of fields than there are columns, a value that is too short for its type, or a value that ends after `length`.
+ * Measures the complete tuples of binary COPY in the first `length` bytes of IN. Stops and returns false at the first malformed tuple: its
+ * field count is not the column count, a value is too short for its type, or a value ends after `length`.
  */
 export function measureRows(length: i32): bool {
   let at = IN

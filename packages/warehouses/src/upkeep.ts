@@ -9,6 +9,6 @@ export interface WarehouseMaintenance {
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
   /** Deletes ledger entries older than `keepDays` days, except those of runs with rows in a table. Returns the number of runs. */
   pruneLedger(keepDays: number): Promise<number>
-  /** Drops replaced tables whose retention has expired; returns the number of publications. */
+  /** Drops replaced tables after their retention; returns the number of publications. */
   dropExpiredTables(): Promise<number>
 }

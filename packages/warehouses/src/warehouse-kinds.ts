@@ -25,7 +25,7 @@ export const warehouseName = (kind: WarehouseKind): string => (kind === 'NA' ? '
 export const describeWarehouse = (kind: Exclude<WarehouseKind, typeof warehouseTypes.none>): string =>
   `${kind} (${warehouseProducts[kind].name}, ${warehouseProducts[kind].setting})`
 
-/** Returns the problem of a schema whose warehouse is not available here. */
+/** Returns the problem of a schema without an available warehouse. */
 export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
   const sentence =
     kind === 'NA'

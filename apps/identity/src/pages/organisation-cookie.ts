@@ -6,7 +6,7 @@ const organisationCookieName = 'sluice-organisation'
 const cookieMaxAgeMs = 15 * 60_000
 
 /**
- * Sets a cookie with the organisation's name for later pages, whose addresses do not name the organisation. The pages use
+ * Sets a cookie with the organisation's name for later pages, which do not have it in their addresses. The pages use
  * it only for their header.
  */
 export function setOrganisationCookie(response: Response, { name }: Organisation, secure: boolean): void {

@@ -44,7 +44,7 @@ interface ExportInput {
   db: Kysely<DB>
   /** The id of the operation, for the audit. */
   operation: string
-  /** The organisation whose disk share and slots the export uses. Default: the caller's. */
+  /** The organisation that provides the disk share and slots of the export. Default: the caller's. */
   share?: string
 }
 

@@ -8,7 +8,7 @@ import { advanceWorkflow } from '../workflows/advance-workflow.ts'
 const maxWorkflows = 200
 
 /**
- * Advances the workflows whose delays have ended, and those that missed the end of a job's run, for example after a restored
+ * Advances the workflows after the end of their delays, and those that missed the end of a job's run, for example after a restored
  * backup. Returns their number. Throws the first error after all were tried. Safe in several processes at once.
  */
 export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Promise<number> {

@@ -92,7 +92,7 @@ function referredProfiles(client: string, tables: readonly ReferringTable[]) {
 /** Statistics of the columns of a table, by name. */
 export type ColumnStatistics = ReadonlyMap<string, ColumnStatistic>
 
-/** Reads the statistics of tables from their profiles. A profile of some rows only says nothing about the table. */
+/** Reads the statistics of tables from their profiles. A profile of some of the rows is left out, because it does not describe the table. */
 export async function readColumnStatistics(
   db: Kysely<DB>,
   client: string,

@@ -346,7 +346,7 @@ async function readTransformation(
   return sqlStatements.map((one) => ({ ...one, statement: insertVariablesIntoSql(one.statement, variables, language) }))
 }
 
-/** Returns the runs whose staging tables stay. The staging tables of earlier attempts at this run are dropped before it loads again. */
+/** Returns the runs that keep their staging tables. The staging tables of earlier attempts at this run are dropped before it loads again. */
 async function runsWithStaging(
   db: Kysely<DB>,
   { claim, sendHeartbeat }: Pick<RunAttempt, 'claim' | 'sendHeartbeat'>,

@@ -68,7 +68,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
   }
 }
 
-/** Yields the feeds unchanged. Throws `LoadProblem` for a feed whose table belongs to another pipeline or a view. */
+/** Yields the feeds unchanged. Throws `LoadProblem` for a feed if its table belongs to another pipeline or a view. */
 export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },

@@ -87,7 +87,7 @@ describe('guesses of stored secrets by planning', () => {
     expect(refused).toEqual(
       refused.map(() => ({ outcome: 'FAILED', compared: [{ kind: 'dataPipelines', name: 'P', pointer: at }] })),
     )
-    // What is known already and what compares nothing still works, and so do other users.
+    // Values that were compared before, plans without secrets, and plans of other users are still accepted.
     await plan([database('P', guesses[0])]).expect(200)
     await plan([database('P')]).expect(200)
     await plan([database('P', right)], await colleague()).expect(200)

@@ -173,7 +173,7 @@ describe('an append', () => {
   beforeEach(async () => {
     address = await tus.address(content.length)
   })
-  /** Nothing of the request was stored, and the upload can continue. */
+  /** Expects that the request stored no bytes, and that the upload can continue. */
   const continues = async (offset = 0) => {
     expect((await tus.head(address)).headers.get('upload-offset')).toBe(String(offset))
     expect((await tus.append(address, offset, content.slice(offset))).status).toBe(204)

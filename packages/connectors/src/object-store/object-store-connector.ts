@@ -140,7 +140,7 @@ async function listObjectOptions(
   return options.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** Adds the options whose name contains the query. Returns whether there are enough. */
+/** Adds the options with the query in their names. Returns whether there are enough. */
 function collect(options: SourceOption[], query: string, collected: readonly SourceOption[]): boolean {
   const searchText = query.toLowerCase()
   options.push(...collected.filter(({ name }) => name.toLowerCase().includes(searchText)))

@@ -33,7 +33,7 @@ export interface ObjectStore extends AsyncDisposable {
   find(key: string, signal: AbortSignal): Promise<StoredObject>
   /** Returns a page of the objects with keys that start with `prefix`, in the order of the store. */
   list(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
-  /** Returns a page of the objects and folders in one folder: those whose keys have no slash after `prefix`, except at the end. */
+  /** Returns a page of the objects and folders in one folder: those without a slash in their keys after `prefix`, except at the end. */
   listFolder(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedFolder>
   /** Returns a page of the names of the account's buckets or containers. */
   listContainers(page: ListedPage['next'], signal: AbortSignal): Promise<ListedContainers>

@@ -23,7 +23,7 @@ export interface DatasetTable {
 export interface DatasetDatabase {
   /** Returns undefined if the dataset does not exist. `table` is absent until data is uploaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>
-  /** Lists datasets by name, at most a thousand: those whose key or name contains the text. */
+  /** Lists datasets by name, at most a thousand: those with the text in their key or name. */
   list(text: string): Promise<SourceOption[]>
 }
 

@@ -240,7 +240,7 @@ const CursorAfter = Type.String({
   description:
     'The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same.',
 })
-/** The paging parameters of lists whose pages are only reached by cursor. */
+/** The paging parameters of lists with paging by cursor only. */
 export const cursorPageFields = { pageSize: Type.Optional(CursorPageSize), after: Type.Optional(CursorAfter) }
 
 export const RunListQuery = defineContract(

@@ -29,7 +29,7 @@ export interface AuditRow {
 }
 
 interface AuditLog {
-  /** The operations of the service by noun, whose summaries the report shows. */
+  /** The operations of the service by noun. The report shows their summaries. */
   operations: Readonly<Record<string, object>>
   /** The name of the object when the row was written, because the object may be deleted. */
   objectName: RawBuilder<string | null>
@@ -45,7 +45,7 @@ interface AuditReader {
   readClientCodes(uids: string[]): Promise<ReadonlyMap<string, string>>
   /** Returns a look-up of the names of actors, for rows that were written without them. */
   readUsernames?(uids: string[]): Promise<(uid: string) => string | undefined>
-  /** Returns a look-up of the present names of objects, for rows whose details have none. */
+  /** Returns a look-up of the present names of objects, for rows without a name in their details. */
   readObjectNames?(uids: string[]): Promise<(uid: string) => string | undefined>
 }
 

@@ -145,7 +145,7 @@ export async function sweepStagingBucket(
 /** Bytes of rows in one object: small enough to be held in memory, and large enough that there are objects for all slices of a cluster. */
 const objectBytes = 32 * 1024 * 1024
 
-/** Writes rows sequentially to compressed objects whose keys begin with `prefix`. Returns the keys. */
+/** Writes rows sequentially to compressed objects with keys that begin with `prefix`. Returns the keys. */
 async function uploadRows(
   bucket: StagingBucket,
   prefix: string,

@@ -42,7 +42,7 @@ export interface ShapePlan {
   columns: PlannedColumn[]
   /** Columns of earlier feeds that this feed does not have. The table keeps them, with NULL in new rows. */
   keptColumns: RememberedColumn[]
-  /** Columns that were undecided and whose type this load decides. */
+  /** Columns that were undecided and get their type from this load. */
   decided: string[]
   /** The reason why columns and types come from this load alone, if they do. */
   rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'

@@ -32,7 +32,7 @@ export interface RelationMark {
   /** The target table of a staging table. */
   target?: [schema: string, table: string]
   labels?: Record<string, string>
-  /** The data types of columns whose server type does not determine them. */
+  /** The data types of columns if the server type does not determine them. */
   dataTypes?: Record<string, DataType>
   keys?: string[]
   fed?: string[]

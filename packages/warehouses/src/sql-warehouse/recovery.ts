@@ -155,7 +155,7 @@ export type DecisionStep =
 
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
-  /** The session whose transaction holds the publish lock. It reads and writes the ledger. */
+  /** The session that holds the publish lock in its transaction. It reads and writes the ledger. */
   ledger: SqlSession
   /** A second session outside that transaction: for DDL and catalogue queries. */
   tables: SqlSession

@@ -119,7 +119,7 @@ export interface DialectCatalog {
   relations(session: SqlSession, schemas?: readonly string[]): Promise<CatalogRelation[]>
   /** Returns the columns in the table's order. */
   columns(session: SqlSession, relation: CatalogRelation): Promise<CatalogColumn[]>
-  /** Lists the columns in these schemas whose name begins with `prefix`, in any case; unordered, including those of hidden relations. */
+  /** Lists the columns in these schemas with names that begin with `prefix`, in any case; unordered, including those of hidden relations. */
   columnNames(session: SqlSession, schemas: readonly string[], prefix: string): Promise<CatalogColumnName[]>
   /** Returns the views that read it directly, if the server records dependencies; otherwise none. */
   readers?(session: SqlSession, relation: CatalogRelation): Promise<CatalogRelation[]>

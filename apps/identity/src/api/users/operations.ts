@@ -91,7 +91,7 @@ async function deleteUser(uid: string, { write, caller, request }: IdentityReque
   })
 }
 
-/** Lets administrators manage sessions, tokens and second factors of users whose roles they hold too. */
+/** Lets administrators manage sessions, tokens and second factors of users, if they hold all roles of these users. */
 export const userAccessOperations = {
   removeSecondFactor: defineIdentityOperation(
     users.removeSecondFactor,

@@ -20,7 +20,7 @@ export interface InteractionStep {
   application: {
     id: string
     name: string
-    /** The client whose users may sign in, and its name. Undefined for a built-in application, which is for all users. */
+    /** The client that the users must belong to, and its name. Undefined for a built-in application, which is for all users. */
     tenant: string | undefined
     organisation: Organisation | undefined
     /** All scopes of the application's registration. */

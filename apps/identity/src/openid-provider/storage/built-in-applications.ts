@@ -14,7 +14,7 @@ export type BuiltInSettings = ConsoleSettings & Pick<Config, 'DEVICE_FLOW'>
 /** The grant type of the device flow (RFC 8628). No registered application can have it. */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Returns whether the id is that of the console, whose tokens have all roles of the user. See docs/decisions/0119. */
+/** Returns whether the id is that of the console. Its tokens have all roles of the user. See docs/decisions/0119. */
 export const isConsole = (clientId: string | undefined): boolean => clientId === consoleApplication
 
 /** Returns whether the id is that of an application for users of all organisations. Registered applications have none of these ids. */

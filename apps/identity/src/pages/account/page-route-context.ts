@@ -17,7 +17,7 @@ export interface PageRouteContext extends PublicAddress {
   home: string
 }
 
-/** Returns the facts of a page whose address does not name the organisation. */
+/** Returns the facts of a page without the organisation in its address. */
 export const readPageFacts = (request: Request, prefix: string): PageFacts & { language: string } => ({
   prefix,
   language: chooseLanguage(request),

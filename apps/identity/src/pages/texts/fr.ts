@@ -74,7 +74,7 @@ export const fr: PageTexts = {
     deniedTitle: 'Aucun accès n’a été autorisé',
     denied: 'Le programme n’a pas été connecté. Vous pouvez fermer cette fenêtre.',
     ended:
-      'La connexion a pris trop de temps ou s’est terminée dans une autre fenêtre. Demandez un nouveau code et recommencez.',
+      'La connexion n’a pas abouti à temps, ou une autre fenêtre l’a déjà terminée. Demandez un nouveau code, puis recommencez.',
   },
   signedIn: {
     title: 'Connexion réussie',

@@ -200,7 +200,7 @@ export async function uncountAttempt(db: Kysely<DB>, key: string): Promise<void>
 }
 
 /**
- * Takes back an attempt whose password could not be checked, because of an overload for example. Locks the network before
+ * Takes back an attempt if the password could not be checked, because of an overload for example. Locks the network before
  * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').
  */
 export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {

@@ -214,7 +214,7 @@ export async function readUidsByName(
   return new Map(rows.map(({ uid, name }) => [name, uid]))
 }
 
-/** Locks the stored object whose name a body has. */
+/** Locks the stored object with the name of a body. */
 async function lockNamed<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: NamedKind<Row, any>,
@@ -229,7 +229,7 @@ async function lockNamed<Row extends NamedRow>(
   })
 }
 
-/** Yields the index of each object whose name another object before it has. */
+/** Yields the index of each object with the name of an earlier one. */
 export function* findRepeatedNames(bodies: readonly { name: string }[]): Generator<[index: number, name: string]> {
   const names = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {

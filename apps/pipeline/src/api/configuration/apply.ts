@@ -93,7 +93,7 @@ async function changeConnected(
   }
 }
 
-/** Counts and audits the comparisons of a request that saved nothing: its error, too, could depend on them. */
+/** Counts and audits the comparisons of a failed request, because its error could depend on them, too. */
 const recordFailed = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
   input.write(async (trx) => {
     const isCounted = (await countComparisons(trx, comparisons, input)) === 0

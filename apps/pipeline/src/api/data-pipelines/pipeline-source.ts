@@ -18,7 +18,7 @@ import { throwIfSourceProblem, translateDatabaseError } from '../../problems/tra
 
 /**
  * Returns the columns of a source: its settings in plain text, its secrets sealed with the address that they are given for, and when
- * each secret was sent. `variables` is called only for a source with secrets whose address has variables.
+ * each secret was sent. `variables` is called only for a source with secrets and with variables in its address.
  */
 export async function sourceColumns(
   body: DataPipelineBody,

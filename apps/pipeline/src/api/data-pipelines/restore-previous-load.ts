@@ -62,7 +62,7 @@ export async function readTargetSchema(
   return { schema: row.schema_name, provider: row.provider_schema as WarehouseKind }
 }
 
-/** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
+/** Throws 422 `not-supported-here` if the warehouse of the schema has neither dry runs nor a previous publication. */
 export function assertUndoSupported(provider: (typeof providerSchemas)[number]): void {
   const detail = undoRefusal(provider)
   if (detail !== undefined)

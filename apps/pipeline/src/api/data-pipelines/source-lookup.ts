@@ -83,7 +83,7 @@ function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookup
   return { ...stored, ...source, ...Object.fromEntries(merged) } as SourceBody
 }
 
-/** The connections whose absent fields have the stored values. */
+/** The connections in which an absent field means the stored value. */
 const mergedFields = ['apiSource', 'objectStoreSource', 'blobStoreSource'] as const
 type MergedField = (typeof mergedFields)[number]
 

@@ -61,7 +61,7 @@ export const destinationKind: NamedKind<DestinationRow, DestinationBody> = {
   writing: destinationWriting,
 }
 
-/** Returns the id of the view whose rows are pushed: the previous one, or one that the caller may read. */
+/** Returns the id of the view to push: the previous one, or one that the caller may read. */
 async function chooseView(
   trx: Transaction<DB>,
   body: DestinationBody,

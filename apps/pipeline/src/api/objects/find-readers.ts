@@ -90,7 +90,7 @@ const isTableOf = (column: RawBuilder<unknown>, name: string, kind: ReadObject['
     ? sql`(${column} = ${name} or starts_with(${column}, ${`${name}__`}))`
     : sql`${column} = ${name}`
 
-/** Finds the checks, and the transformations of other pipelines, whose SQL names the relation of an object. */
+/** Finds the checks, and the transformations of other pipelines, with SQL that names the relation of an object. */
 export async function findReadersBySql(
   db: Kysely<DB>,
   caller: Caller,

@@ -61,7 +61,7 @@ export class UploadStore extends DataStore {
     return this.#options.remove()
   }
 
-  /** Appends the stream and returns the new offset. What was written before an error counts, so that the client can continue there. */
+  /** Appends the stream and returns the new offset. If it fails, the bytes that were written count, and the client continues after them. */
   override async write(stream: Readable, _id: string, offset: number): Promise<number> {
     const { read, finish, discard } = this.#options
     const row = await read()

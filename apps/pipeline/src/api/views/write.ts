@@ -262,7 +262,7 @@ async function restoreView(
 }
 
 /**
- * Saves views without waiting for the warehouse: a run creates or changes each view whose definition is new. Such a view is pending
+ * Saves views without waiting for the warehouse: a run creates or changes each view with a new definition. Such a view is pending
  * until then, or keeps its former definition in the warehouse.
  */
 const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {

@@ -46,7 +46,7 @@ export interface Choice {
   name: string
 }
 
-/** Returns the first `limit` options by name whose name contains `query`. Undefined for an unknown kind. */
+/** Returns the first `limit` options with `query` in their names, by name. Undefined for an unknown kind. */
 export async function searchOptions(
   dhis2: Dhis2Api,
   kind: string,

@@ -172,7 +172,7 @@ describe('the start of an increment', () => {
     ['a reset', {}, { reset: {} }, 'All rows are read, because the cursor was reset.'],
     ['no cursor', {}, { cursor: undefined }, none],
     ['a cursor of another version', {}, { cursor: { ...stored, version: 2 } }, none],
-    ['a cursor that is no value', {}, { cursor: { ...stored, at: { ...at, value: "' or 1 = 1" } } }, none],
+    ['a cursor with an invalid value', {}, { cursor: { ...stored, at: { ...at, value: "' or 1 = 1" } } }, none],
     [
       'no settings',
       { incremental: undefined },

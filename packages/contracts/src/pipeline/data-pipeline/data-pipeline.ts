@@ -74,7 +74,7 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
 }
 
 /**
- * Returns the pipeline types whose contract fits a body without a type: they allow all fields of the body and require no others.
+ * Returns the pipeline types with a contract that fits a body without a type: they allow all fields of the body and require no others.
  * If the field names fit several types, the values decide.
  */
 export function pipelineTypesOf(body: object): PipelineType[] {

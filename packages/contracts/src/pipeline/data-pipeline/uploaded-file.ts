@@ -53,7 +53,7 @@ export const ResumableUpload = defineContract(
       created: Timestamp,
       createdBy: Type.Optional({ ...SingleLineText, description: 'The username of the user who started it.' }),
       expires: { ...Timestamp, description: 'When the upload is removed, unless more bytes arrive before.' },
-      /** Only of a finished upload: what a plain upload of the file would have returned. */
+      /** The response of a plain upload of the same file. Absent until the upload is finished. */
       file: Type.Optional(UploadedFile),
     },
     noUnknownFields,

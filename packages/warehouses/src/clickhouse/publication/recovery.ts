@@ -169,11 +169,14 @@ async function findStagedTable(access: ClientAccess, proposal: ProposedTable): P
   return rows.find((row) => isDecided(proposal, { ...row, load: markIn(row.comment)?.load }))
 }
 
+/** Names of decisions that are being deleted start with it. Servers have such tables of earlier versions, so it must not change. */
+const removedDecisionPrefix = 'settled_'
+
 /** Deletes the decision after it was applied or abandoned, unless another decision has taken its place. */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
   const database = quoteIdentifier(ledgerDatabase(access.key))
-  const aside = `settled_${randomBytes(8).toString('hex')}`
+  const aside = `${removedDecisionPrefix}${randomBytes(8).toString('hex')}`
   try {
     await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${aside}`)
     if ((await findDecision(access, aside)) !== publication)
@@ -191,7 +194,7 @@ export function ignoreBusy(error: unknown): void {
 
 /** Finishes deletions of decisions that a dead worker left halfway. Each decision is applied first, in case it is still pending. */
 export async function finishDecisionDeletions(access: ClientAccess): Promise<void> {
-  for (const { name, comment } of await listDecisionTables(access, 'settled_')) {
+  for (const { name, comment } of await listDecisionTables(access, removedDecisionPrefix)) {
     await applyDecision(access, comment).catch(ignoreBusy)
     await executeStatement(access.service, `drop table if exists ${qualifyName(ledgerDatabase(access.key), name)}`)
   }
@@ -201,7 +204,7 @@ export async function finishDecisionDeletions(access: ClientAccess): Promise<voi
 export async function listDecisions(access: ClientAccess): Promise<string[]> {
   const decisionTables = [
     ...(await listDecisionTables(access, decisionTable)),
-    ...(await listDecisionTables(access, 'settled_')),
+    ...(await listDecisionTables(access, removedDecisionPrefix)),
   ]
   return decisionTables.map(({ comment }) => comment)
 }

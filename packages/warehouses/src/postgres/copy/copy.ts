@@ -89,7 +89,7 @@ class ChunkDistributor implements Disposable {
   #fail: ((error: Error) => void) | undefined
   #wake: (() => void) | undefined
 
-  /** `client` names the client whose share of the cores the copy uses. */
+  /** `client` names the client that provides the share of the cores for the copy. */
   constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal, client: string) {
     this.#giver = chunks[Symbol.asyncIterator]()
     this.#signal = signal

@@ -146,7 +146,7 @@ async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'le
     if (partition !== null) await client.query(`drop table if exists ${qualifyName('sluice', partition)}`)
 }
 
-/** Drops kept tables whose retention has expired. Returns the number of publications. */
+/** Drops kept tables after their retention. Returns the number of publications. */
 export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promise<number> {
   return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
 }

@@ -69,7 +69,7 @@ interface TableEvolution {
   rebuild: boolean
 }
 
-/** Returns the statements that give the parent table its planned columns. `labelledColumns` are the columns whose labels the source provides. */
+/** Returns the statements that give the parent table its planned columns. `labelledColumns` are the columns with labels that the source provides. */
 export function planEvolution(
   table: string,
   currentShape: PostgresShape,

@@ -9,7 +9,7 @@ import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
 import { prepareQuery } from '../sql-queries.ts'
 import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from '../table-shape.ts'
 
-/** Milliseconds after which a sweep drops a preview whose process died. */
+/** Milliseconds after which a sweep drops a preview of a dead process. */
 const previewLifetimeMs = 86_400_000
 
 /** See `Loader.exposeStagedRows`. Creates a hidden schema with one view per table over the rows that are about to be published. */

@@ -53,7 +53,7 @@ function storedAs(types: DialectTypes, type: string, before: StoredColumn, after
   return type === after.type ? after.dataType : type === before.type ? before.dataType : types.describe(type).dataType
 }
 
-/** Returns the data types of columns whose server type does not determine them. */
+/** Returns the data types of columns if the server type does not determine them. */
 export function dataTypesOf(
   types: DialectTypes,
   columns: readonly StagingColumn[],

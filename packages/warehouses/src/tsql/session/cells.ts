@@ -13,7 +13,7 @@ export interface ColumnDescription {
   udtInfo?: unknown
 }
 
-/** The driver's names for result types whose width is in their length. */
+/** The driver's names for result types with their width in the length. */
 const byLength: Record<string, Record<number, string>> = {
   IntN: { 1: 'tinyint', 2: 'smallint', 4: 'int', 8: 'bigint' },
   FloatN: { 4: 'real', 8: 'float' },

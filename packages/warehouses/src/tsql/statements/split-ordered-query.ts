@@ -2,7 +2,7 @@ import type { SqlToken } from '../../sql-text/sql-tokens.ts'
 import { splitQuery } from './assert-single-query.ts'
 import { tsqlTokens } from './tokens.ts'
 
-/** Parts of a query around a user's, whose columns are `c1`, `c2` … */
+/** Parts of a query around a user's. Its columns are `c1`, `c2` … */
 export interface OrderedQuery {
   before: string
   /** The query as a table. */
