@@ -4,6 +4,9 @@ import { commcareCases, commcareForms } from '../src/commcare/test/commcare-stan
 import { dhis2DataValues, dhis2Events } from '../src/dhis2/test/dhis2-stand-in.ts'
 import { fhir } from '../src/fhir/test/fhir-stand-in.ts'
 import { addressedFunction, lambdaFunction } from '../src/function/test/function-stand-in.ts'
+import { digitalOceanFirewalls } from '../src/function/rest-api/test/digitalocean-stand-in.ts'
+import { githubIssues } from '../src/function/rest-api/test/github-stand-in.ts'
+import { stripeProducts } from '../src/function/rest-api/test/stripe-stand-in.ts'
 import { googleSheets } from '../src/google-sheets/test/google-sheets-stand-in.ts'
 import { ihris } from '../src/ihris/test/ihris-stand-in.ts'
 import { kobotoolbox } from '../src/kobotoolbox/test/kobotoolbox-stand-in.ts'
@@ -23,6 +26,9 @@ export const connectorFixtures: Readonly<Record<string, ConnectorFixture>> = {
   fhir,
   function_address: addressedFunction,
   function_lambda: lambdaFunction,
+  rest_link_header: githubIssues,
+  rest_cursor: stripeProducts,
+  rest_next_link: digitalOceanFirewalls,
   google_sheets: googleSheets,
   ihris,
   kobotoolbox,

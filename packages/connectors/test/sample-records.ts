@@ -88,6 +88,23 @@ export class People {
     }
     return found
   }
+
+  /** Returns up to `limit` people that match `wanted`, the newest first. */
+  newestPage({ below = Infinity, limit, wanted = everyPerson }: NewestPage): Person[] {
+    const found = this.page({ from: this.generated + 1, wanted: (person) => person.id < below && wanted(person) })
+      .toReversed()
+      .slice(0, limit)
+    for (let id = Math.min(this.generated, below - 1); id > 0 && found.length < limit; id -= 1)
+      found.push(...this.page({ from: id, limit: 1 }).filter(wanted))
+    return found
+  }
+}
+
+interface NewestPage {
+  /** Only people with lower ids. */
+  below?: number
+  limit: number
+  wanted?: (person: Person) => boolean
 }
 
 interface Page {

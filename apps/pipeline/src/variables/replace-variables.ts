@@ -5,26 +5,33 @@ const placeholderPattern = /\$?\$\{([^{}\n]*)\}/g
 
 /**
  * Replaces `${name}` by the value of the variable in all nested texts of the settings. Does not replace variables inside of values.
- * Throws `VariableProblem` for unknown names.
+ * `encode` encodes each value. Throws `VariableProblem` for unknown names.
  */
-export function replaceVariables<Settings>(settings: Settings, variables: ReadonlyMap<string, string>): Settings {
-  return replaceInValue(settings, variables) as Settings
+export function replaceVariables<Settings>(
+  settings: Settings,
+  variables: ReadonlyMap<string, string>,
+  encode: (value: string) => string = (value) => value,
+): Settings {
+  const replace = (value: unknown): unknown => {
+    if (typeof value === 'string') return replaceInText(value, variables, encode)
+    if (Array.isArray(value)) return value.map(replace)
+    if (value === null || typeof value !== 'object') return value
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replace(part)]))
+  }
+  return replace(settings) as Settings
 }
 
-function replaceInValue(value: unknown, variables: ReadonlyMap<string, string>): unknown {
-  if (typeof value === 'string') return replaceInText(value, variables)
-  if (Array.isArray(value)) return value.map((one) => replaceInValue(one, variables))
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replaceInValue(part, variables)]))
-}
-
-function replaceInText(text: string, variables: ReadonlyMap<string, string>): string {
+function replaceInText(
+  text: string,
+  variables: ReadonlyMap<string, string>,
+  encode: (value: string) => string,
+): string {
   return text.replace(placeholderPattern, (placeholder: string, inside: string) => {
     if (placeholder.startsWith('$$')) return placeholder.slice(1)
     const name = inside.trim()
     const value = variables.get(name)
     if (value === undefined) throw unknownVariable(name)
-    return value
+    return encode(value)
   })
 }
 

@@ -27,8 +27,8 @@ interface SourceValues {
 }
 
 /**
- * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database;
- * elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
+ * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database, and in
+ * the path of a REST API they are percent-encoded; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
  */
 export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
@@ -36,9 +36,10 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
 ): { settings: unknown; secrets: Secrets } {
   if (givenFor) assertAddressUnchanged(givenFor, variables)
   const language = findSourceLanguage(type)
-  const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
+  const { sqlQuery, restApi, ...others } = settings as { sqlQuery?: unknown; restApi?: { path?: string } }
   const ready = {
     ...(replaceVariables(others, variables) as object),
+    ...(restApi && { restApi: fillRestApi(restApi, variables) }),
     ...(sqlQuery !== undefined && {
       sqlQuery:
         language && typeof sqlQuery === 'string'
@@ -48,6 +49,14 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
   }
   return { settings: ready, secrets: replaceVariables(secrets, variables) }
 }
+
+const fillRestApi = ({ path, ...others }: { path?: string }, variables: Variables): object => ({
+  ...replaceVariables(others, variables),
+  ...(path !== undefined && { path: replaceVariables(path, variables, encodePathPart) }),
+})
+
+/** Also encodes incomplete surrogate pairs, which `encodeURIComponent` refuses. */
+const encodePathPart = (value: string): string => encodeURIComponent(value.toWellFormed())
 
 /** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
 export function assertSourceVariablePlaces(type: string, settings: unknown): void {

@@ -2,20 +2,25 @@ import { connectorTypes, functionAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
 import { getHost, normalizeAddress, parseAddress } from '../settings/source-address.ts'
+import { assertRestApi, assertRestSecrets } from './rest-api/rest-settings.ts'
 
-/** A function of AWS Lambda, or a function at an HTTP address. */
+/** A function of AWS Lambda, a function at an HTTP address, or a REST API. */
 export const functionDefinition = defineConnectedSource({
   type: connectorTypes.functionCall,
   connectionField: 'functionSource',
   secretFields: functionAccess.secrets,
-  assertConnection({ functionSource: { url } }) {
+  assertConnection(body) {
+    const { url } = body.functionSource
     if (url !== undefined) parseAddress('/functionSource/url', url, { query: true })
+    assertRestApi(body)
   },
   assertSettings({ functionSource: { url, functionName } }) {
     if (url === undefined && functionName === undefined)
       throw new InvalidSetting('/functionSource/url', 'Enter the address of the function, or its name in AWS Lambda.')
   },
-  assertSecrets({ functionSource: { functionName } }, secrets) {
+  assertSecrets(settings, secrets) {
+    const { functionName } = settings.functionSource
+    assertRestSecrets(settings, secrets)
     assertCredentialPair(secrets, 'functionSource')
     if (functionName !== undefined && 'authToken' in secrets)
       throw new InvalidSetting(
@@ -28,9 +33,12 @@ export const functionDefinition = defineConnectedSource({
         'Only AWS Lambda accepts an access key. For a function that is called by its URL, enter a token.',
       )
   },
-  getSecretAudience: ({ functionSource: { url, headerName } }) => [
+  getSecretAudience: ({ functionSource: { url, headerName, parameterName, username } }) => [
     url === undefined ? '' : normalizeAddress(url),
     headerName ?? '',
+    // Absent for addresses that earlier versions stored.
+    ...(parameterName === undefined ? [] : [`parameter ${parameterName}`]),
+    ...(username === undefined ? [] : [`username ${username}`]),
   ],
   formatSourceName({ functionSource: { url, functionName } }) {
     return (functionName ?? getHost(url!)).slice(0, 255)

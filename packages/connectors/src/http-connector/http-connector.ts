@@ -26,9 +26,12 @@ interface SessionOptions {
 /** The options of requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
-/** Creates a connector from an HTTP system. The module of the system is imported at its first use. */
+/** Returns the system of a pipeline type with these settings. Its module is imported at its first use. */
+export type LoadSystem = (settings: unknown) => Promise<HttpSystem>
+
+/** Creates a connector from an HTTP system. */
 export function createHttpConnector(
-  loadSystem: () => Promise<HttpSystem>,
+  loadSystem: LoadSystem,
   { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
 ): Connector {
   const directory = spoolDirectory(filesDirectory)
@@ -40,8 +43,8 @@ export function createHttpConnector(
     work: (system: HttpSystem, context: SystemContext, reporter: TablesReporter) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
-    const system = await loadSystem()
     const { settings, secrets, query, within } = request
+    const system = await loadSystem(settings)
     const reporter = createTablesReporter(report)
     const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
     const fetch = guardedFetch({ ...fetchOptions, timeLimitMs: responseTimeoutMs, maxBytes: maxResponseBytes })
@@ -70,11 +73,12 @@ export function createHttpConnector(
 
   return {
     async canReadIncrement(reading) {
-      return canReadIncrement(await loadSystem(), reading)
+      return canReadIncrement(await loadSystem(reading.settings), reading)
     },
-    async getCursorKind() {
-      const { canReadIncrement, createCursor: cursorAt } = await loadSystem()
-      return !canReadIncrement ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
+    async getCursorKind(settings) {
+      const system = await loadSystem(settings)
+      if (system.canReadIncrement?.(settings) !== true) return 'NONE'
+      return system.createCursor?.(anyMoment, settings) === undefined ? 'OPAQUE' : 'MOMENT'
     },
     read: (reading, report, signal) =>
       withSession(reading, { signal, retryPolicy, report }, (system, context, reporter) =>
@@ -104,6 +108,9 @@ export function createHttpConnector(
       ),
   }
 }
+
+/** A timestamp that shows whether the cursors of a system are timestamps. */
+const anyMoment = '2026-01-01T00:00:00.000Z'
 
 const silentReporter: ReadReporter = {
   progress: () => {},

@@ -47,13 +47,14 @@ export function createStatusFailure(
   const serverText = errorText ? ` It says: ${redactText(errorText)}` : ''
   const systemAndHost = `${system} at ${host}`
   const server = capitalizeArticle(systemAndHost)
-  const retryAfter = parseRetryAfter(headers)
+  const retryAfter = parseRetryAfter(headers) ?? readRateLimitPause(headers)
   const failure = (code: string, message: string, details: Partial<FailedRequest> = {}): FailedRequest => ({
     problem: new SourceProblem(code, `${message}${serverText}`),
     isRetryable: false,
     ...details,
   })
-  switch (status) {
+  // Some systems return 403 for an exhausted rate limit.
+  switch (status === 403 && retryAfter !== undefined ? 429 : status) {
     case 401:
       return failure(
         'AUTHENTICATION_FAILED',
@@ -76,7 +77,7 @@ export function createStatusFailure(
     case 429:
       return failure(
         'RATE_LIMITED',
-        `${server} rejects requests because there were too many (429)${describePause(retryAfter)}. Run the pipeline less often.`,
+        `${server} rejects requests because there were too many (${status})${describePause(retryAfter)}. Run the pipeline less often.`,
         { isRetryable: true, retryAfter },
       )
     case 408:
@@ -92,6 +93,21 @@ export function createStatusFailure(
         : failure('REQUEST_REFUSED', `${server} rejected the request (${status}). Check the settings of the pipeline.`)
   }
 }
+
+/**
+ * Returns the seconds until the rate limit is reset, from `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a Unix time or seconds). Returns
+ * undefined if requests remain, or without these headers.
+ */
+function readRateLimitPause(headers: Headers): number | undefined {
+  const read = (name: string) => headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`)
+  const reset = Number(read('reset') ?? Number.NaN)
+  if (read('remaining') !== '0' || !Number.isFinite(reset)) return undefined
+  const now = Date.parse(headers.get('date') ?? '') || Date.now()
+  return Math.max(0, reset > minUnixTime ? reset - now / 1_000 : reset)
+}
+
+/** A number of seconds above this is a time, not a pause. */
+const minUnixTime = 1_000_000_000
 
 const describeFailure = (systemAndHost: string, status: number): string =>
   `${systemAndHost} failed (${status}). Check the system, then run again.`
@@ -136,6 +152,15 @@ export const createRedirectFailure = (to: string, { system, host }: RequestTarge
   createFailure(
     'REDIRECTED',
     `${host} redirects to ${to}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
+  )
+
+/** Returns the problem of a link in a response that must not be followed. `to` is its host; undefined for an invalid address. */
+export const createForeignLinkFailure = (to: string | undefined, { system, host }: RequestTarget): FailedRequest =>
+  createFailure(
+    'REDIRECTED',
+    to === undefined
+      ? `${host} returned a link without a valid address. Check the address of the pipeline, and the paging of ${system}.`
+      : `${host} returned a link to ${to}. Sluice does not follow it, because it would send the credentials for ${system} to another address. If the new address is correct, enter it in the pipeline.`,
   )
 
 /** Returns the problem of a redirect within the same host for a request with a body. Only GET requests follow such a redirect. */

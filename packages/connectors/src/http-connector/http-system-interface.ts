@@ -23,8 +23,11 @@ export interface HttpSystem<Settings = unknown> {
   openStreams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
   /** Returns whether these settings support increments, which need a key in all streams. Absent if the system has no increments. */
   canReadIncrement?(settings: Settings): boolean
-  /** Returns the cursor for a timestamp such as `2026-01-01T00:00:00.000Z`. Absent if cursors are not timestamps. */
-  createCursor?(moment: string): unknown
+  /**
+   * Returns the cursor for a timestamp such as `2026-01-01T00:00:00.000Z`, or undefined if the cursors of these settings are not
+   * timestamps. Absent if cursors are never timestamps.
+   */
+  createCursor?(moment: string, settings: Settings): unknown
 }
 
 /** The parameters of one operation of a system. */
@@ -53,7 +56,7 @@ export interface RecordStream extends FlattenOptions {
   unreadWarning?: string | undefined
   /**
    * Yields all records, or those that changed since `cursor`. Records are yielded in pages, so that only one page is in memory.
-   * Must not be called twice at the same time.
+   * Must not be called twice at the same time. Throws `ReadFromStart` if it cannot continue from `cursor`.
    */
   readPages(cursor: unknown): AsyncIterable<RecordPage>
 }
@@ -69,6 +72,11 @@ export interface RecordPage {
    * change. If it is absent, the previous cursor stays valid.
    */
   cursor?: unknown
+}
+
+/** The system cannot continue from a cursor, for the reason in the message. Everything is then read and replaces the old rows. */
+export class ReadFromStart extends Error {
+  override readonly name = 'ReadFromStart'
 }
 
 /** Returns the secret with this name. Throws `SourceProblem` if it is missing. */

@@ -25,6 +25,8 @@ export interface TablesReporter {
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports the reason for reading everything, although an increment was requested. */
   reportFullRead(reason: string): void
+  /** Discards all reports, because all records are read again. */
+  startOver(): Promise<void>
   createTableReporter(): ReadReporter
   log: ReadReporter['log']
 }
@@ -72,6 +74,11 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
     reportFullRead(reason) {
       report.log('INFO', 'MEDIUM', reason)
       report.readsEverything?.(reason)
+    },
+    async startOver() {
+      rejected.length = 0
+      unstoredRejects = 0
+      await report.startOver()
     },
     createTableReporter() {
       rowsOfEarlierTables += rowsOfTable

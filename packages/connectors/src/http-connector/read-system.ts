@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { formatCount, type RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
-import type { HttpSystem, RecordStream, SystemContext } from './http-system-interface.ts'
+import { type HttpSystem, ReadFromStart, type RecordStream, type SystemContext } from './http-system-interface.ts'
 import { createPagingCheck } from './paging.ts'
 import type { TablesReporter } from './read-reporter.ts'
 import { declareColumns, RecordTables, TableSpool } from './record-tables.ts'
@@ -42,7 +42,8 @@ interface StreamTables {
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
-  (reset === undefined || (reset.from !== undefined && system.createCursor !== undefined))
+  (reset === undefined ||
+    (reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined))
 
 /** Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the pipeline's own table. */
 export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, void, void> {
@@ -53,26 +54,23 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   const hasSeveral = Array.isArray(openedStreams)
   const streams = hasSeveral ? openedStreams : [openedStreams]
   const lastState = parseIncrementState(request.cursor)
-  const cursors =
+  const lastCursors =
     request.mode === 'INCREMENTAL' && canReadIncrement(system, request) ? (lastState?.at ?? {}) : undefined
-  if (request.mode === 'INCREMENTAL' && !cursors) reporter.reportFullRead(explainFullRead(system, request))
-  const resetTo = request.reset?.from && system.createCursor?.(request.reset.from)
-  if (cursors && resetTo !== undefined)
+  if (request.mode === 'INCREMENTAL' && !lastCursors) reporter.reportFullRead(explainFullRead(system, request))
+  const resetTo = request.reset?.from && system.createCursor?.(request.reset.from, request.settings)
+  if (lastCursors && resetTo !== undefined)
     reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
-  const nextCursors: Record<string, unknown> = { ...cursors }
 
   using stack = new DisposableStack()
-  const readStreams: StreamTables[] = []
   // Column naming makes the names unique, because stream names can come from users and result in the same table name.
   const names = createColumnNames(streams.map((stream) => stream.name))
-  for (const [index, stream] of streams.entries()) {
-    const table = hasSeveral ? createTableName(ownTable, [names[index]!]) : ownTable
-    const tables = stack.use(new RecordTables({ ...stream, table }, directory, defaultUploadLimits.spoolBytes))
-    const cursor = cursors && resetTo !== undefined ? resetTo : cursors?.[stream.name]
-    nextCursors[stream.name] = await spoolPages(stream, tables, cursor, read)
-    readStreams.push({ stream, tables })
-    if (isPreview) break
-  }
+  const toSpool = streams.map((stream, index) => ({
+    stream,
+    table: hasSeveral ? createTableName(ownTable, [names[index]!]) : ownTable,
+  }))
+  const spooled = await spoolStreams(isPreview ? toSpool.slice(0, 1) : toSpool, lastCursors, resetTo, read)
+  stack.use(spooled)
+  const { readStreams, nextCursors, cursors } = spooled
 
   const allTables = readStreams.flatMap(({ stream, tables }) => tables.allTables.map((table) => ({ stream, table })))
   const tableNames = allTables.map(({ table }) => table.name)
@@ -112,6 +110,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
       yield {
         ...feed,
         ...(partOf && { partOf }),
+        ...(lastCursors && !cursors && { whole: () => true }),
         ...(table === readStreams[0]!.tables.rootTable &&
           stream.unreadWarning !== undefined && { unread: stream.unreadWarning }),
       }
@@ -127,6 +126,46 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
     const columns = groupColumns.flatMap((path) => declareColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
     yield* openStream(stack.use(new TableSpool(name, ['_row_id'], columns, directory, 0)))
   }
+}
+
+interface StreamToSpool {
+  stream: RecordStream
+  table: string
+}
+
+interface SpooledStreams extends Disposable {
+  readStreams: StreamTables[]
+  /** Cursors of the next read, by the name of the stream. */
+  nextCursors: Record<string, unknown>
+  /** The cursors from which the streams continued. Undefined if everything was read. */
+  cursors: Record<string, unknown> | undefined
+}
+
+/** Reads all streams into their tables. Reads everything if a stream cannot continue from its cursor. */
+async function spoolStreams(
+  streams: readonly StreamToSpool[],
+  cursors: Record<string, unknown> | undefined,
+  resetTo: unknown,
+  read: SystemRead,
+): Promise<SpooledStreams> {
+  using stack = new DisposableStack()
+  const nextCursors: Record<string, unknown> = { ...cursors }
+  const readStreams: StreamTables[] = []
+  try {
+    for (const { stream, table } of streams) {
+      const tables = stack.use(new RecordTables({ ...stream, table }, read.directory, defaultUploadLimits.spoolBytes))
+      const cursor = cursors && resetTo !== undefined ? resetTo : cursors?.[stream.name]
+      nextCursors[stream.name] = await spoolPages(stream, tables, cursor, read)
+      readStreams.push({ stream, tables })
+    }
+  } catch (error) {
+    if (!(error instanceof ReadFromStart) || !cursors) throw error
+    await read.reporter.startOver()
+    read.reporter.reportFullRead(error.message)
+    return await spoolStreams(streams, undefined, undefined, read)
+  }
+  const moved = stack.move()
+  return { readStreams, nextCursors, cursors, [Symbol.dispose]: () => moved.dispose() }
 }
 
 /** Reads all pages of a stream into its tables. Returns the cursor of the next read. */
@@ -191,7 +230,7 @@ function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRe
   if (!system.canReadIncrement?.(settings))
     return 'All records are read and replace the old rows, because the source does not report changes.'
   if (reset)
-    return reset.from !== undefined && system.createCursor
+    return reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined
       ? 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
       : 'All records are read, because the cursor was reset.'
   if ((cursor as { version?: unknown } | null | undefined)?.version === 1)

@@ -3,7 +3,8 @@ import type { Connector, ConnectorContext } from '../connector.ts'
 import type { DatabaseProduct, DatabaseType } from '../database-connector/database-product.ts'
 import type { DatasetDatabase } from '../public-dataset/public-dataset-connector.ts'
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
-import type { HttpSystem } from '../http-connector/http-system-interface.ts'
+import type { LoadSystem } from '../http-connector/http-connector.ts'
+import type { SettingsOf } from '../http-connector/http-system-interface.ts'
 
 export interface RegistryContext extends ConnectorContext {
   /** The warehouse of public datasets. Without it, this process cannot read public datasets. */
@@ -39,7 +40,11 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
   },
   [connectorTypes.functionCall]: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
-    load: loadHttp(async () => (await import('../function/function-call.ts')).functionSystem),
+    load: loadHttp(async (settings) =>
+      (settings as Partial<SettingsOf<typeof connectorTypes.functionCall>>).restApi === undefined
+        ? (await import('../function/function-call.ts')).functionSystem
+        : (await import('../function/rest-api/rest-api.ts')).restApi,
+    ),
   },
   [connectorTypes.s3]: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
@@ -105,7 +110,7 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
   [redshift]: loadDatabase(redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
-export function loadHttp(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
+export function loadHttp(load: LoadSystem): (context: ConnectorContext) => Promise<Connector> {
   return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
 }
 

@@ -4,6 +4,7 @@ import { SingleLineText } from '../field-types.ts'
 import { databaseQuery } from './data-pipeline/database-query.ts'
 import { bucketAccess, containerAccess } from './data-pipeline/sources/object-stores.ts'
 import { functionAccess } from './data-pipeline/sources/function.ts'
+import { RestApi } from './data-pipeline/sources/rest-api.ts'
 import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
 
@@ -17,6 +18,7 @@ export const SourceLookupBody = defineContract(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
       functionSource: Type.Optional(functionAccess.given),
+      restApi: Type.Optional(RestApi),
       objectStoreSource: Type.Optional(bucketAccess.given),
       blobStoreSource: Type.Optional({
         ...Type.Partial(containerAccess.given),

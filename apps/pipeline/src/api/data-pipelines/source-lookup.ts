@@ -89,7 +89,7 @@ type MergedField = (typeof mergedFields)[number]
 
 /** Returns a source body with the address and credentials only. */
 function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
-  const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, ...rest } = body
+  const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, restApi, ...rest } = body
   const { query: _, within: __, ...flat } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
   const ownFields: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
@@ -115,7 +115,8 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   // All AWS functions have the same address, so stored keys may be used for another function.
   if (sources[sourceField].url === undefined && !functionSource)
     throw problems.refused('/url', 'Set the address of the system and the credentials.')
-  return { type, [sourceField]: sources[sourceField] } as SourceBody
+  const isRestApi = restApi !== undefined && ownFields.includes('restApi')
+  return { type, [sourceField]: sources[sourceField], ...(isRestApi && { restApi }) } as SourceBody
 }
 
 async function listChoices(

@@ -55,7 +55,7 @@ export async function startOdk() {
       if (gone) return at !== undefined && (gone[1] === undefined || `${formatTime(at)}Z` >= gone[1])
       return at === undefined && (since === undefined || `${formatTime(changedAt)}Z` >= since)
     }
-    const found = newest(people, below, top + 1, wanted)
+    const found = people.newestPage({ below, limit: top + 1, wanted })
     const value = found.slice(0, top).map((person) => submission(person, deleted.get(person.id)))
     const answer: Record<string, unknown> = {
       value,
@@ -74,17 +74,6 @@ export async function startOdk() {
 
 /** With signs that a path does not hold as they are. */
 const tokenOf = (session: number): string => `session!${session}$/x`
-
-/** So many below an id, the newest one first. */
-function newest(people: People, below: number, most: number, wanted: (person: Person) => boolean): Person[] {
-  const found = people
-    .page({ from: people.generated + 1, wanted: (person) => person.id < below && wanted(person) })
-    .toReversed()
-    .slice(0, most)
-  for (let id = Math.min(people.generated, below - 1); id > 0 && found.length < most; id -= 1)
-    found.push(...people.page({ from: id, limit: 1 }).filter(wanted))
-  return found
-}
 
 const projects = [
   { id: 7, name: 'Households', archived: null, createdAt: formatTime(0), updatedAt: null },

@@ -4,6 +4,7 @@ import { cloudRegions } from '../database-query.ts'
 import { SourceUrl, describeField, SourceName, defineSecretField } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'
 import { definePipelineVariant } from '../pipeline-variant.ts'
+import { RestApi } from './rest-api.ts'
 
 export const functionAccess = defineSourceAccess(
   'FunctionPlace',
@@ -36,6 +37,22 @@ export const functionAccess = defineSourceAccess(
         'x-functions-key',
       ),
     ),
+    parameterName: Type.Optional(
+      describeField(
+        Type.String({ minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9._~-]+$' }),
+        'Query parameter',
+        'With restApi: the query parameter that carries the token, instead of a header.',
+        'api_key',
+      ),
+    ),
+    username: Type.Optional(
+      describeField(
+        SourceName,
+        'User name',
+        'With restApi: the account whose password is the token (HTTP Basic).',
+        'reader',
+      ),
+    ),
   },
   {
     authToken: defineSecretField('Token', 'The token for the address.', 'a-token-of-the-function', 4000),
@@ -55,9 +72,17 @@ const functionDescriptions = {
       },
     ),
   ),
+  restApi: Type.Optional(
+    describeField(
+      RestApi,
+      'REST API',
+      'Reads the records of a REST API at the address, instead of calling a function.',
+      { path: '/v1/visits', records: 'data', key: ['id'], paging: { type: 'NEXT_LINK', path: 'links.next' } },
+    ),
+  ),
 }
 
-/** AWS Lambda, or any function with an HTTP address, that returns rows. */
+/** AWS Lambda, any function with an HTTP address that returns rows, or a REST API. */
 export const functionCall = definePipelineVariant(connectorTypes.functionCall, {
   given: { functionSource: functionAccess.given, ...functionDescriptions },
   answered: { functionSource: functionAccess.answered, ...functionDescriptions },

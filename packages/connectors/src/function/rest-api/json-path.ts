@@ -1,0 +1,55 @@
+import { isExactNumber } from '../../http-connector/exact-json.ts'
+
+/**
+ * Returns the value at a path of field names and list positions, separated by dots. A field whose name is the rest of the path takes
+ * precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if there is no such value.
+ */
+export function findAtPath(value: unknown, path: string): unknown {
+  for (let [at, rest] = [value, path]; ; ) {
+    if (typeof at !== 'object' || at === null) return undefined
+    const fields = at as Record<string, unknown>
+    if (Object.hasOwn(fields, rest)) return fields[rest]
+    const dot = rest.indexOf('.')
+    const name = rest.slice(0, dot)
+    if (dot < 0 || !Object.hasOwn(fields, name)) return undefined
+    at = fields[name]
+    rest = rest.slice(dot + 1)
+  }
+}
+
+/** Returns a copy of an object with a value at a path. Values on the path that are not objects are replaced. */
+export function setAtPath(target: object, path: string, value: unknown): object {
+  const [name = '', ...rest] = path.split('.')
+  if (rest.length === 0) return { ...target, [name]: value }
+  const child = Object.hasOwn(target, name) ? (target as Record<string, unknown>)[name] : undefined
+  return { ...target, [name]: setAtPath(isObject(child) ? child : {}, rest.join('.'), value) }
+}
+
+const maxListedPaths = 1_000
+const maxListedDepth = 4
+
+/** Lists the paths of the lists in a response. */
+export function listArrayPaths(value: unknown, prefix = '', depth = 0): string[] {
+  if (!isObject(value) || depth > maxListedDepth) return []
+  return Object.entries(value)
+    .flatMap(([name, item]) =>
+      Array.isArray(item) ? [`${prefix}${name}`] : listArrayPaths(item, `${prefix}${name}.`, depth + 1),
+    )
+    .slice(0, maxListedPaths)
+}
+
+/** Lists the paths of the fields of records, without those inside of lists. */
+export function listFieldPaths(records: readonly unknown[]): string[] {
+  const paths = new Set<string>()
+  const collect = (value: unknown, prefix: string, depth: number): void => {
+    if (!isObject(value) || paths.size >= maxListedPaths) return
+    for (const [name, item] of Object.entries(value))
+      if (isObject(item) && depth < maxListedDepth) collect(item, `${prefix}${name}.`, depth + 1)
+      else paths.add(`${prefix}${name}`)
+  }
+  for (const record of records) collect(record, '', 0)
+  return [...paths].slice(0, maxListedPaths)
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)

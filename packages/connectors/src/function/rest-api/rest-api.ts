@@ -1,0 +1,142 @@
+import type { KnownColumn } from '../../http-connector/record-tables.ts'
+import { formatBasicAuthorization, type HttpConnection } from '../../http-connector/http-session.ts'
+import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system-interface.ts'
+import { createOption } from '../../http-connector/parse-response.ts'
+import { formatCount } from '@sluice/row-stream'
+import type { SourceOption, SourceSecrets } from '../../connector.ts'
+import { findAtPath, listArrayPaths, listFieldPaths } from './json-path.ts'
+import { findNextLink } from './link-header.ts'
+import { createChosenCursor, type RestCursor, startIncrement } from './rest-increment.ts'
+import { createPager, type RestPager } from './rest-paging.ts'
+import { createNoRecordsProblem } from './rest-problems.ts'
+import {
+  createLinkedRequest,
+  createRequest,
+  type RestApiSettings,
+  type RestContext,
+  type RestRequest,
+  type RestResponse,
+  type RestSettings,
+  sendRequest,
+} from './rest-request.ts'
+
+/** Reads the records of any REST API that returns JSON, as its settings describe. */
+export const restApi: HttpSystem<RestSettings> = {
+  name: 'the API',
+  canReadIncrement: (settings) => settings.restApi.increment !== undefined,
+  createCursor: (moment, { restApi: { increment } }) => increment && createChosenCursor(increment, moment),
+  connect: ({ functionSource }, secrets) => connectToApi(functionSource, secrets),
+
+  async testConnection(context) {
+    const { paging, increment } = context.settings.restApi
+    const pager = createPager(paging)
+    const { response, records } = await requestFirstPage(context)
+    pager.findNext(response, records)
+    if (!increment) return
+    const started = startIncrement(increment, undefined)
+    started.addRecords(records)
+    started.finish(context.http.startedAt())
+  },
+
+  listOptions(kind, context) {
+    if (kind === 'record-paths') return listRecordPaths(context)
+    return kind === 'fields' ? listFields(context) : undefined
+  },
+
+  openStreams: async (context) => createStream(context),
+}
+
+/** Connects to the origin of the address, because links to next pages may have any path. */
+function connectToApi(
+  { url = '', username, headerName, parameterName }: RestSettings['functionSource'],
+  { authToken }: SourceSecrets,
+): HttpConnection {
+  const origin = URL.canParse(url) ? new URL(url).origin : url
+  if (!authToken || parameterName !== undefined) return { url: origin }
+  if (headerName !== undefined) return { url: origin, headers: { [headerName.toLowerCase()]: authToken } }
+  const authorization = username === undefined ? `Bearer ${authToken}` : formatBasicAuthorization(username, authToken)
+  return { url: origin, headers: { authorization } }
+}
+
+function createStream(context: RestContext): RecordStream {
+  const { key = [], columns = [], paging } = context.settings.restApi
+  let pager = createPager(paging)
+  return {
+    name: 'records',
+    key,
+    columns: columns.map(
+      ({ name, type }): KnownColumn => ({ path: name, always: true, ...(type && { dataType: type }) }),
+    ),
+    get unreadWarning() {
+      return pager.findWarning()
+    },
+    readPages(cursor) {
+      pager = createPager(paging)
+      return readPages(context, pager, cursor as RestCursor | undefined)
+    },
+  }
+}
+
+async function* readPages(
+  context: RestContext,
+  pager: RestPager,
+  cursor: RestCursor | undefined,
+): AsyncGenerator<RecordPage, void, void> {
+  const { http, settings, log } = context
+  const { increment: incrementSettings, paging, records: recordsPath } = settings.restApi
+  const increment = incrementSettings && startIncrement(incrementSettings, cursor)
+  const toRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
+  for (let request: RestRequest | undefined = toRequest(pager.first); request; ) {
+    const current: RestRequest = request
+    const response = await sendRequest(http, current)
+    const records = readRecords(response.json, recordsPath, http.redactText)
+    increment?.addRecords(records)
+    const next = pager.findNext(response, records)
+    if (!paging && findNextLink(response.headers) !== undefined)
+      log('WARN', 'MEDIUM', 'Only the first page is read: its header Link has a next page. Set restApi.paging.')
+    yield { records, cursor: next ? undefined : increment?.finish(http.startedAt()) }
+    request =
+      next && ('link' in next ? createLinkedRequest(context, next.link, current) : toRequest(next.parameters))
+  }
+  if (increment && increment.withoutCursor > 0)
+    log(
+      'WARN',
+      'LOW',
+      `${formatCount(increment.withoutCursor, 'record')} had no value in "${incrementSettings!.cursorField}" (restApi.increment.cursorField). An increment loads changes of such records only if the API returns them.`,
+    )
+}
+
+/** Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` if there is no list. */
+function readRecords(
+  response: unknown,
+  path: string | undefined,
+  redactText: (text: string) => string,
+): readonly unknown[] {
+  const list = path === undefined ? response : findAtPath(response, path)
+  if (Array.isArray(list)) return list as unknown[]
+  if (list === null && path !== undefined) return []
+  throw createNoRecordsProblem(response, path, redactText)
+}
+
+async function requestFirstPage(context: RestContext): Promise<{ response: RestResponse; records: readonly unknown[] }> {
+  const response = await requestFirstResponse(context)
+  return { response, records: readRecords(response.json, context.settings.restApi.records, context.http.redactText) }
+}
+
+function requestFirstResponse(context: RestContext): Promise<RestResponse> {
+  const { paging, increment }: RestApiSettings = context.settings.restApi
+  const parameters = { ...(increment && startIncrement(increment, undefined).parameters), ...createPager(paging).first }
+  return sendRequest(context.http, createRequest(context, parameters))
+}
+
+/** Lists the paths of the lists in the first response, for the setting `records`. */
+async function listRecordPaths(context: RestContext): Promise<SourceOption[]> {
+  const { json } = await requestFirstResponse(context)
+  return listArrayPaths(json).flatMap((path) => createOption(path, {}))
+}
+
+/** Lists the fields of the first records, for the settings `key` and `cursorField`. */
+async function listFields(context: RestContext): Promise<SourceOption[]> {
+  const { records } = await requestFirstPage(context)
+  return listFieldPaths(records).flatMap((path) => createOption(path, {}))
+}

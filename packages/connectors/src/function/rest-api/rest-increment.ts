@@ -1,0 +1,142 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { isExactNumber } from '../../http-connector/exact-json.ts'
+import { ReadFromStart } from '../../http-connector/http-system-interface.ts'
+import { overlapSeconds } from '../../http-connector/paging.ts'
+import { findAtPath } from './json-path.ts'
+import type { RestApiSettings, RestParameters } from './rest-request.ts'
+
+type IncrementSettings = NonNullable<RestApiSettings['increment']>
+type CursorType = NonNullable<IncrementSettings['cursorType']>
+type CursorFormat = CursorType | 'DATE'
+
+/** The position from which the next increment continues, as JSON. */
+export interface RestCursor {
+  /** Milliseconds since 1970 for times, otherwise an integer. */
+  position: string
+  /** A cursor as the API writes it, whose format the parameter has. */
+  example?: string
+  /** Set if a user chose the time, so that no record needs to have it. */
+  isChosen?: true
+}
+
+/** Follows the cursors of the records of one read. */
+export interface RestIncrement {
+  /** The parameters that limit the read to changes. */
+  parameters: RestParameters
+  addRecords(records: readonly unknown[]): void
+  /**
+   * Returns the next cursor, or undefined if the previous one stays valid. Call it after the last page. `startedAt` is the time at which
+   * the read started, by the clock of the source. Throws `SourceProblem` if no record has a cursor, and `ReadFromStart` if the record
+   * with the previous cursor has disappeared.
+   */
+  finish(startedAt: number): RestCursor | undefined
+  /** The number of records without a cursor. */
+  readonly withoutCursor: number
+}
+
+const maxExampleLength = 100
+
+export function startIncrement(settings: IncrementSettings, previous: RestCursor | undefined): RestIncrement {
+  const { cursorField, cursorType = 'TIMESTAMP' } = settings
+  let latest: { position: bigint; example: string } | undefined
+  let withCursor = 0
+  let withoutCursor = 0
+
+  function addRecords(records: readonly unknown[]): void {
+    for (const record of records) {
+      if (typeof record !== 'object' || record === null || Array.isArray(record)) continue
+      const value = findAtPath(record, cursorField)
+      if (value === undefined || value === null || value === '') {
+        withoutCursor += 1
+        continue
+      }
+      const example = typeof value === 'object' && isExactNumber(value) ? JSON.stringify(value) : String(value)
+      const position = parseCursor(cursorType, example)
+      if (position === undefined) throw createUnsuitableProblem(settings, example)
+      withCursor += 1
+      if (!latest || position > latest.position) latest = { position, example }
+    }
+  }
+
+  function finish(startedAt: number): RestCursor | undefined {
+    if (withCursor === 0 && withoutCursor > 0) throw createMissingProblem(settings)
+    const before = previous === undefined ? undefined : BigInt(previous.position)
+    if (before !== undefined && !previous!.isChosen && (!latest || latest.position < before))
+      throw new ReadFromStart(
+        `All records are read, because the API returned no record whose "${cursorField}" is ${formatCursor(cursorType, before, previous!.example)} or later, which an earlier load found: records were deleted or restored.`,
+      )
+    if (!latest) return undefined
+    // A record can have a time in the future, and others can change before it.
+    const now = BigInt(Math.floor(startedAt))
+    const position = cursorType !== 'NUMBER' && latest.position > now ? now : latest.position
+    if (before !== undefined && position <= before) return undefined
+    return { position: String(position), ...(cursorType === 'TIMESTAMP' && { example: latest.example }) }
+  }
+
+  return {
+    parameters: { [settings.parameter]: createParameter(settings, previous) },
+    addRecords,
+    finish,
+    get withoutCursor() {
+      return withoutCursor
+    },
+  }
+}
+
+/** Returns the cursor of a time that a user chose. Returns undefined for numbers, which are no times. */
+export const createChosenCursor = ({ cursorType }: IncrementSettings, moment: string): RestCursor | undefined =>
+  cursorType === 'NUMBER' ? undefined : { position: String(Date.parse(moment)), example: moment, isChosen: true }
+
+function createParameter(settings: IncrementSettings, previous: RestCursor | undefined): string | undefined {
+  const { cursorType = 'TIMESTAMP', sentAs = cursorType, template = '{cursor}', firstValue } = settings
+  if (!previous) return firstValue
+  const { lookback = cursorType === 'NUMBER' ? 1 : overlapSeconds } = settings
+  const difference = BigInt(lookback) * (cursorType === 'NUMBER' ? 1n : 1_000n)
+  const cursor = formatCursor(sentAs, BigInt(previous.position) - difference, previous.example)
+  return template.replaceAll('{cursor}', () => cursor)
+}
+
+const timestampPattern =
+  /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?([.,]\d+)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
+
+/** Parses a cursor. A timestamp without a zone counts as UTC. Returns undefined for a value that cannot be compared. */
+export function parseCursor(type: CursorType, text: string): bigint | undefined {
+  if (type === 'TIMESTAMP') return parseTimestamp(text)
+  if (type === 'NUMBER') return /^-?\d{1,40}$/.test(text) ? BigInt(text) : undefined
+  if (!/^-?\d{1,15}(\.\d{1,12})?$/.test(text)) return undefined
+  return BigInt(Math.floor(Number(text) * (type === 'UNIX_SECONDS' ? 1_000 : 1)))
+}
+
+function parseTimestamp(text: string): bigint | undefined {
+  const [, day, , minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = timestampPattern.exec(text.trim()) ?? []
+  if (day === undefined) return undefined
+  const hours = zone.length === 3 ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')
+  const time = Date.parse(`${day}T${minutes}${seconds}${fraction.replace(',', '.').slice(0, 4)}${hours.toUpperCase()}`)
+  return Number.isNaN(time) ? undefined : BigInt(time)
+}
+
+/** Formats a position. A timestamp has the precision, the separator and the zone, if any, of the example. */
+function formatCursor(format: CursorFormat, position: bigint, example = ''): string {
+  if (format === 'NUMBER' || format === 'UNIX_MILLISECONDS') return String(position)
+  if (format === 'UNIX_SECONDS') return String(Math.floor(Number(position) / 1_000))
+  const text = new Date(Number(position)).toISOString()
+  const [, , separator, , , fraction, zone] = timestampPattern.exec(example.trim()) ?? []
+  if (format === 'DATE' || (separator === undefined && example !== '')) return text.slice(0, 10)
+  const time = text.slice(11, fraction === undefined ? 19 : 23)
+  return `${text.slice(0, 10)}${separator ?? 'T'}${time}${zone === undefined && example !== '' ? '' : 'Z'}`
+}
+
+const createMissingProblem = ({ cursorField }: IncrementSettings): SourceProblem =>
+  new SourceProblem(
+    'INCREMENTAL_COLUMN_MISSING',
+    `No record has a value in "${cursorField}" (restApi.increment.cursorField). Choose a field that each record has.`,
+  )
+
+const createUnsuitableProblem = (
+  { cursorField, cursorType = 'TIMESTAMP' }: IncrementSettings,
+  example: string,
+): SourceProblem =>
+  new SourceProblem(
+    'INCREMENTAL_COLUMN_UNSUITABLE',
+    `The value ${JSON.stringify(example.slice(0, maxExampleLength))} of "${cursorField}" (restApi.increment.cursorField) is not of the type ${cursorType}. Choose another cursorType or another field.`,
+  )

@@ -1,0 +1,175 @@
+import { formatCount } from '@sluice/row-stream'
+import { toText } from '../../http-connector/parse-response.ts'
+import { findAtPath } from './json-path.ts'
+import { findNextLink } from './link-header.ts'
+import { createLoopCheck } from './loop-check.ts'
+import { createProtocolProblem } from './rest-problems.ts'
+import { formatParameter, type RestApiSettings, type RestParameters, type RestResponse } from './rest-request.ts'
+
+type RestPaging = NonNullable<RestApiSettings['paging']>
+
+/** What to request next: the target of a link, or the first request with these parameters. */
+export type NextPage = { link: string } | { parameters: RestParameters }
+
+/** Follows the pages of one read. */
+export interface RestPager {
+  /** The parameters of the first request. */
+  first: RestParameters
+  /** Returns what to request after a page, or undefined after the last one. Throws `SourceProblem` if the pages contradict each other. */
+  findNext(response: RestResponse, records: readonly unknown[]): NextPage | undefined
+  /** Returns a warning if the API announced more records than all pages together had. */
+  findWarning(): string | undefined
+}
+
+/** Maximum number of consecutive empty pages before the end that `total` announces. */
+const maxSkippedPages = 10
+
+export function createPager(paging: RestPaging | undefined): RestPager {
+  const sizeParameters = paging?.sizeParameter === undefined ? {} : { [paging.sizeParameter]: paging.size }
+  const count = createRecordCount(paging)
+  const strategy = paging ? createStrategy(paging, count) : { first: {}, findNext: () => undefined }
+  let isFinished = false
+  return {
+    first: { ...sizeParameters, ...strategy.first },
+    findNext(response, records) {
+      count.addPage(response, records)
+      const next = strategy.findNext(response, records)
+      isFinished = next === undefined
+      return next && 'parameters' in next ? { parameters: { ...sizeParameters, ...next.parameters } } : next
+    },
+    findWarning: () =>
+      isFinished && count.isIncomplete()
+        ? `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted meanwhile.`
+        : undefined,
+  }
+}
+
+type PagingStrategy = Pick<RestPager, 'first' | 'findNext'>
+
+function createStrategy(paging: RestPaging, count: RecordCount): PagingStrategy {
+  switch (paging.type) {
+    case 'LINK_HEADER':
+      return followLinks(({ headers }) => findNextLink(headers), 'the header Link')
+    case 'NEXT_LINK':
+      return followLinks(({ json }) => toText(findAtPath(json, paging.path!)), 'restApi.paging.path')
+    case 'CURSOR':
+      return followCursor(paging)
+    case 'PAGE':
+    case 'OFFSET':
+      return countPages(paging, count)
+  }
+}
+
+function followLinks(findLink: (response: RestResponse) => string | undefined, field: string): PagingStrategy {
+  const checkLoop = createLoopCheck(field)
+  return {
+    first: {},
+    findNext(response) {
+      const link = findLink(response)
+      if (link === undefined) return undefined
+      checkLoop(link)
+      return { link }
+    },
+  }
+}
+
+function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
+  const checkLoop = createLoopCheck('restApi.paging')
+  return {
+    first: {},
+    findNext({ json }, records) {
+      const hasNext = readHasMore(json, hasMore)
+      if (hasNext === false) return undefined
+      const cursor = lastRecordField === undefined ? findAtPath(json, path!) : findAtPath(records.at(-1), lastRecordField)
+      if (isAbsent(cursor)) {
+        const isUnknown = lastRecordField !== undefined && records.length > 0
+        if (hasNext === true || isUnknown) throw createMissingCursorProblem(lastRecordField ?? path!, isUnknown)
+        return undefined
+      }
+      checkLoop(formatParameter(cursor))
+      return { parameters: { [parameter!]: cursor } }
+    },
+  }
+}
+
+const isAbsent = (cursor: unknown): boolean => [undefined, null, '', false].includes(cursor as never)
+
+const createMissingCursorProblem = (path: string, isField: boolean) =>
+  createProtocolProblem(
+    isField
+      ? `The last record of a page has no "${path}" (restApi.paging.lastRecordField), so the next page cannot be requested.`
+      : `The API has more pages (restApi.paging.hasMore), but its response has no cursor under "${path}".`,
+  )
+
+/**
+ * Counts pages or records. The last page is the first empty one, because a server may return fewer records than requested on any page. If
+ * `total` announces more records, empty pages are passed over.
+ */
+function countPages(paging: RestPaging, count: RecordCount): PagingStrategy {
+  const { type, parameter, firstPage = 1, size, hasMore, total } = paging
+  let position = type === 'PAGE' ? firstPage : 0
+  let emptyPages = 0
+  let lastPage = ''
+  let lastLength = 0
+  const toParameters = () => ({ parameters: { [parameter!]: position } })
+  return {
+    first: { [parameter!]: position },
+    findNext({ json }, records) {
+      if (readHasMore(json, hasMore) === false) return undefined
+      const page = describePage(records)
+      if (page !== '' && page === lastPage) {
+        if (total !== undefined && !count.isIncomplete()) return undefined
+        throw createRepeatedPageProblem(parameter!)
+      }
+      emptyPages = records.length === 0 ? emptyPages + 1 : 0
+      if (records.length === 0 && hasMore === undefined && (!count.isIncomplete() || emptyPages >= maxSkippedPages))
+        return undefined
+      if (records.length > 0) [lastPage, lastLength] = [page, records.length]
+      position += type === 'PAGE' ? 1 : records.length || size || lastLength || 1
+      return toParameters()
+    },
+  }
+}
+
+/** Returns a text that two pages share only if their number of records, first record and last record are equal. */
+const describePage = (records: readonly unknown[]): string =>
+  records.length === 0 ? '' : JSON.stringify([records.length, records[0], records.at(-1)])
+
+const createRepeatedPageProblem = (parameter: string) =>
+  createProtocolProblem(
+    `The API returned the same records for two values of "${parameter}" (restApi.paging.parameter), so it ignores this parameter or repeats its last page. Correct the parameter, or set restApi.paging.hasMore or total.`,
+  )
+
+/** Returns whether the API has more pages; undefined if the paging has no such field. */
+function readHasMore(json: unknown, path: string | undefined): boolean | undefined {
+  if (path === undefined) return undefined
+  const value = findAtPath(json, path)
+  if (typeof value === 'boolean') return value
+  throw createProtocolProblem(`The response has no true or false under "${path}" (restApi.paging.hasMore).`)
+}
+
+interface RecordCount {
+  received: number
+  /** The number that the API announced last. */
+  total: number | undefined
+  addPage(response: RestResponse, records: readonly unknown[]): void
+  isIncomplete(): boolean
+}
+
+function createRecordCount(paging: RestPaging | undefined): RecordCount {
+  const path = paging?.total
+  const count: RecordCount = {
+    received: 0,
+    total: undefined,
+    addPage({ json }, records) {
+      count.received += records.length
+      if (path === undefined) return
+      const value = Number(toText(findAtPath(json, path)) ?? Number.NaN)
+      if (Number.isFinite(value)) count.total = value
+      else if (count.total === undefined)
+        throw createProtocolProblem(`The response has no number under "${path}" (restApi.paging.total).`)
+    },
+    isIncomplete: () => count.total !== undefined && count.received < count.total,
+  }
+  return count
+}

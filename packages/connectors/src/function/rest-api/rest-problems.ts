@@ -1,0 +1,21 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { listArrayPaths } from './json-path.ts'
+
+export const createProtocolProblem = (message: string): SourceProblem => new SourceProblem('OTHER_PROTOCOL', message)
+
+/** Returns the problem of a response without the list of records. It names the lists that the response has. */
+export function createNoRecordsProblem(
+  response: unknown,
+  path: string | undefined,
+  redactText: (text: string) => string,
+): SourceProblem {
+  const missing = path === undefined ? 'is not a list' : `has no list under "${path}" (restApi.records)`
+  if (path !== undefined && Array.isArray(response))
+    return createProtocolProblem(`The response ${missing}. It is a list itself: leave out restApi.records.`)
+  const paths = listArrayPaths(response).slice(0, 5)
+  const advice =
+    paths.length === 0
+      ? 'It has no list at all: check the address, the path and the query.'
+      : `Set restApi.records to the path of its records: ${redactText(paths.map((name) => `"${name}"`).join(', '))}.`
+  return createProtocolProblem(`The response ${missing}. ${advice}`)
+}

@@ -1,0 +1,106 @@
+import { SourceProblem } from '@sluice/row-stream'
+import type { SourceSecrets } from '../../connector.ts'
+import type { HttpSession, RequestOptions } from '../../http-connector/http-session.ts'
+import type { SettingsOf, SystemContext } from '../../http-connector/http-system-interface.ts'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
+import { setAtPath } from './json-path.ts'
+
+type FunctionSettings = SettingsOf<typeof connectorTypes.functionCall>
+export type RestApiSettings = NonNullable<FunctionSettings['restApi']>
+export type RestSettings = FunctionSettings & { restApi: RestApiSettings }
+export type RestContext = SystemContext<RestSettings>
+
+/** Parameters of the paging and the increment. A body can contain any JSON value. */
+export type RestParameters = Readonly<Record<string, unknown>>
+
+export interface RestRequest {
+  /** The path and query, relative to the origin of the address. */
+  path: string
+  options: RequestOptions
+}
+
+export interface RestResponse {
+  json: unknown
+  headers: Headers
+}
+
+/** Builds a request with the settings and further parameters, which take precedence over parameters of the same name. */
+export function createRequest({ settings, secrets }: RestContext, parameters: RestParameters): RestRequest {
+  const { functionSource, restApi } = settings
+  const url = buildAddress(functionSource.url ?? '', restApi.path)
+  for (const [name, value] of Object.entries(restApi.query ?? {}))
+    for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(item))
+  let body: object = restApi.body ?? {}
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) continue
+    if (restApi.parametersIn === 'BODY') body = setAtPath(body, name, value)
+    else url.searchParams.set(name, formatParameter(value))
+  }
+  setToken(url, functionSource, secrets)
+  return { path: formatPath(url), options: createOptions(restApi, body) }
+}
+
+/** Builds the request of a link to the next page. `origin` is `http.base`. */
+export function createLinkedRequest(
+  { http, settings, secrets }: RestContext,
+  link: string,
+  previous: RestRequest,
+): RestRequest {
+  // A link is relative to the page that contains it.
+  const context = new URL(previous.path, `${http.base}/`)
+  const target = http.resolveLink(URL.canParse(link, context.href) ? new URL(link, context).href : link)
+  const url = new URL(target, `${http.base}/`)
+  if (!url.searchParams.has(settings.functionSource.parameterName ?? ''))
+    setToken(url, settings.functionSource, secrets)
+  return { path: formatPath(url), options: previous.options }
+}
+
+export const sendRequest = (http: HttpSession, { path, options }: RestRequest): Promise<RestResponse> =>
+  http.getResponse(path, options)
+
+/** Returns a number with all its digits, and any other value as text or JSON. */
+export const formatParameter = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** The session adds a slash in front of a path, which an address without a path and with a query must not have. */
+const formatPath = ({ pathname, search }: URL): string => (pathname === '/' ? search : `${pathname}${search}`)
+
+const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: object): RequestOptions => ({
+  method,
+  headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+  // Reading may be repeated, whatever the method.
+  isIdempotent: true,
+  ...(method === 'POST' && { body }),
+})
+
+function setToken(url: URL, { parameterName }: FunctionSettings['functionSource'], { authToken }: SourceSecrets): void {
+  if (parameterName !== undefined && authToken) url.searchParams.set(parameterName, authToken)
+}
+
+function buildAddress(address: string, path: string | undefined): URL {
+  if (!URL.canParse(address))
+    throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Enter it in the form https://data.example.org.')
+  const url = new URL(address)
+  if (path === undefined) return url
+  assertPlainPath(path)
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`
+  return url
+}
+
+/** Throws `SourceProblem` ADDRESS_INVALID if a variable made a segment empty, or a step to another directory. */
+function assertPlainPath(path: string): void {
+  const segments = path.replace(/^\//, '').replace(/\/$/, '').split('/')
+  const isStep = (segment: string) => decodeSegment(segment).split(/[\\/]/).some((part) => /^\.{1,2}$/.test(part))
+  if (segments.some((segment) => segment === '' || isStep(segment)))
+    throw new SourceProblem(
+      'ADDRESS_INVALID',
+      'The path (restApi.path) has an empty part, "." or "..". Check the variables used in it.',
+    )
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

@@ -1,0 +1,122 @@
+import type { connectorTypes } from '@sluice/contracts'
+import type { SourceSecrets } from '../../connector.ts'
+import { InvalidSetting, type SourceOf } from '../../settings/connector-definition.ts'
+
+type FunctionSource = SourceOf<typeof connectorTypes.functionCall>
+type RestApi = NonNullable<FunctionSource['restApi']>
+
+/** Headers that belong to the connection, so that a wrong value would reach another server or break the response. */
+const connectionHeaders =
+  /^(host|connection|keep-alive|content-length|content-encoding|transfer-encoding|accept-encoding|te|trailer|upgrade|expect|proxy-.*)$/i
+const headerNamePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+
+/** Names of headers and parameters that usually contain a secret. */
+const secretHeaderPattern = /^(authorization|cookie)$|token|secret|password|api-?key|access-?key|credential|signature/i
+const secretParameterPattern = /^(api_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
+
+/** Throws `InvalidSetting` for settings of a REST API that the contract cannot express. */
+export function assertRestApi({ functionSource, payload, restApi }: FunctionSource): void {
+  if (!restApi) return assertNoRestFields(functionSource)
+  if (functionSource.functionName !== undefined)
+    throw new InvalidSetting('/restApi', 'A function of AWS Lambda is not a REST API. Leave out restApi or functionName.')
+  if (functionSource.url === undefined)
+    throw new InvalidSetting('/functionSource/url', 'Enter the address of the API, such as https://data.example.org.')
+  if (payload !== undefined)
+    throw new InvalidSetting('/payload', 'A payload is for functions. Use restApi.query or restApi.body instead.')
+  assertTokenLocation(functionSource)
+  assertHeaders(functionSource, restApi)
+  assertParameters(restApi)
+  assertPaging(restApi)
+  assertIncrement(restApi)
+}
+
+/** Throws `InvalidSetting` for a username without its password. */
+export function assertRestSecrets({ functionSource }: FunctionSource, secrets: SourceSecrets): void {
+  if (functionSource.username !== undefined && !('authToken' in secrets))
+    throw new InvalidSetting('/functionSource/authToken', 'A username requires its password. Enter it as the token.')
+}
+
+function assertNoRestFields({ parameterName, username }: FunctionSource['functionSource']): void {
+  for (const [name, value] of Object.entries({ parameterName, username }))
+    if (value !== undefined)
+      throw new InvalidSetting(`/functionSource/${name}`, `Only a REST API has ${name}. Set restApi, or leave it out.`)
+}
+
+function assertTokenLocation({ headerName, parameterName, username }: FunctionSource['functionSource']): void {
+  const names = Object.entries({ headerName, parameterName, username }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  )
+  if (names.length > 1)
+    throw new InvalidSetting(`/functionSource/${names[1]}`, `The token is sent once: set either ${names[0]} or ${names[1]}.`)
+}
+
+function assertHeaders({ headerName = 'authorization' }: FunctionSource['functionSource'], { headers }: RestApi): void {
+  const seen = new Set<string>()
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    const pointer = `/restApi/headers/${toPointer(name)}`
+    if (!headerNamePattern.test(name)) throw new InvalidSetting(pointer, 'The name of this header is invalid.')
+    if (connectionHeaders.test(name))
+      throw new InvalidSetting(pointer, 'Sluice sets this header itself. Leave it out.')
+    if (name.toLowerCase() === headerName.toLowerCase() && headerName !== 'authorization')
+      throw new InvalidSetting(pointer, 'This header carries the token (headerName). Leave it out.')
+    if (secretHeaderPattern.test(name)) assertVariable(pointer, value, 'authToken with headerName')
+    if (seen.has(name.toLowerCase())) throw new InvalidSetting(pointer, 'This header is set twice. Set it once.')
+    seen.add(name.toLowerCase())
+  }
+}
+
+function assertParameters({ query, method, body, parametersIn }: RestApi): void {
+  for (const [name, value] of Object.entries(query ?? {}))
+    if (secretParameterPattern.test(name))
+      assertVariable(`/restApi/query/${toPointer(name)}`, String(value), 'authToken with parameterName')
+  if (method === 'POST') return
+  if (body !== undefined) throw new InvalidSetting('/restApi/body', 'A GET request has no body. Set method to POST.')
+  if (parametersIn === 'BODY')
+    throw new InvalidSetting('/restApi/parametersIn', 'A GET request has no body. Set method to POST, or use QUERY.')
+}
+
+/** Settings are stored and returned as they are, so a secret must not be one of them. */
+function assertVariable(pointer: string, value: string, alternative: string): void {
+  if (!value.includes('${'))
+    throw new InvalidSetting(
+      pointer,
+      `The name suggests a secret, which would be stored readable. Use ${alternative}, or a secured variable such as \${API_TOKEN}.`,
+    )
+}
+
+function assertPaging({ paging }: RestApi): void {
+  if (!paging) return
+  const { type, path, lastRecordField, parameter, sizeParameter, size } = paging
+  const requires = (name: string, value: unknown) => {
+    if (value === undefined) throw new InvalidSetting(`/restApi/paging/${name}`, `${type} needs ${name}.`)
+  }
+  if (type === 'NEXT_LINK') requires('path', path)
+  if (type === 'CURSOR' || type === 'PAGE' || type === 'OFFSET') requires('parameter', parameter)
+  if (type === 'CURSOR' && (path === undefined) === (lastRecordField === undefined))
+    throw new InvalidSetting('/restApi/paging/path', 'CURSOR needs either path or lastRecordField.')
+  if ((sizeParameter === undefined) !== (size === undefined))
+    throw new InvalidSetting('/restApi/paging/size', 'Set both size and sizeParameter, or neither.')
+  for (const [name, types] of Object.entries(fieldsByType))
+    if (paging[name as keyof typeof paging] !== undefined && !types.includes(type))
+      throw new InvalidSetting(`/restApi/paging/${name}`, `${type} does not use ${name}. Leave it out.`)
+}
+
+const countedTypes = ['CURSOR', 'PAGE', 'OFFSET']
+const fieldsByType: Readonly<Record<string, readonly string[]>> = {
+  path: ['NEXT_LINK', 'CURSOR'],
+  lastRecordField: ['CURSOR'],
+  parameter: countedTypes,
+  firstPage: ['PAGE'],
+  hasMore: countedTypes,
+}
+
+function assertIncrement({ increment, key }: RestApi): void {
+  if (!increment) return
+  if (key === undefined)
+    throw new InvalidSetting('/restApi/key', 'An increment replaces records with the same key. Set the key.')
+  if (increment.cursorType === 'NUMBER' && increment.sentAs !== undefined)
+    throw new InvalidSetting('/restApi/increment/sentAs', 'A NUMBER is sent as it is. Leave out sentAs.')
+}
+
+/** Escapes a name for a JSON pointer (RFC 6901). */
+const toPointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
