@@ -54,7 +54,7 @@ export function createStatusFailure(
     ...details,
   })
   // Some systems return 403 for an exhausted rate limit.
-  switch (status === 403 && retryAfter !== undefined ? 429 : status) {
+  switch (status === 403 && (retryAfter ?? 0) > 0 ? 429 : status) {
     case 401:
       return failure(
         'AUTHENTICATION_FAILED',

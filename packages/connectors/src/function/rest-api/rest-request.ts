@@ -66,11 +66,20 @@ const formatPath = ({ pathname, search }: URL): string => (pathname === '/' ? se
 
 const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: object): RequestOptions => ({
   method,
-  headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+  headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), toHeader(name, value)])),
   // Reading may be repeated, whatever the method.
   isIdempotent: true,
   ...(method === 'POST' && { body }),
 })
+
+/** Throws `SourceProblem` REQUEST_REFUSED for a value that a header cannot contain, such as a line break from a variable. */
+function toHeader(name: string, value: string): string {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
+  throw new SourceProblem(
+    'REQUEST_REFUSED',
+    `The header "${name}" (restApi.headers) has a character that no header can contain. Check the variables used in it.`,
+  )
+}
 
 function setToken(url: URL, { parameterName }: FunctionSettings['functionSource'], { authToken }: SourceSecrets): void {
   if (parameterName !== undefined && authToken) url.searchParams.set(parameterName, authToken)
