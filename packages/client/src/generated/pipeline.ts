@@ -1126,6 +1126,8 @@ export interface ConfiguredFunctionPipeline extends ConfiguredPipelineFields {
   functionSource: FunctionPlaceBodyOfExport
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
+  /** Reads the records of a REST API at the address, instead of calling a function. */
+  restApi?: RestApiOfExport
 }
 
 export interface ConfiguredFunctionPipelineBody extends ConfiguredPipelineBodyFields {
@@ -1133,6 +1135,8 @@ export interface ConfiguredFunctionPipelineBody extends ConfiguredPipelineBodyFi
   functionSource: FunctionPlaceBodyOfConfiguration
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
+  /** Reads the records of a REST API at the address, instead of calling a function. */
+  restApi?: RestApiOfConfiguration
 }
 
 export interface ConfiguredGroupAccess {
@@ -2496,6 +2500,8 @@ export interface FunctionPipeline extends DataPipelineFields {
   functionSource: FunctionPlace
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
+  /** Reads the records of a REST API at the address, instead of calling a function. */
+  restApi?: RestApi
 }
 
 export interface FunctionPipelineBody extends DataPipelineBodyFields {
@@ -2503,6 +2509,8 @@ export interface FunctionPipelineBody extends DataPipelineBodyFields {
   functionSource: FunctionPlaceBody
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
+  /** Reads the records of a REST API at the address, instead of calling a function. */
+  restApi?: RestApi
 }
 
 export interface FunctionPlace {
@@ -2516,6 +2524,10 @@ export interface FunctionPlace {
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
   /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
   headerName?: string
+  /** With restApi: the query parameter that carries the token, instead of a header. */
+  parameterName?: string
+  /** With restApi: the account that has the token as its password (HTTP Basic). */
+  username?: string
   /** Which secrets are stored. */
   secretStatus: {
     authToken: SecretStatus
@@ -2535,6 +2547,10 @@ export interface FunctionPlaceBody {
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
   /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
   headerName?: string
+  /** With restApi: the query parameter that carries the token, instead of a header. */
+  parameterName?: string
+  /** With restApi: the account that has the token as its password (HTTP Basic). */
+  username?: string
   /** The token for the address. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   authToken?: string | null
   /** The id of the access key of AWS Lambda. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
@@ -2554,6 +2570,10 @@ export interface FunctionPlaceBodyOfConfiguration {
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
   /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
   headerName?: string
+  /** With restApi: the query parameter that carries the token, instead of a header. */
+  parameterName?: string
+  /** With restApi: the account that has the token as its password (HTTP Basic). */
+  username?: string
   /** The token for the address. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   authToken?: string | null
   /** The id of the access key of AWS Lambda. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
@@ -2573,6 +2593,10 @@ export interface FunctionPlaceBodyOfExport {
   region?: "DEFAULT" | "US_EAST_1" | "US_EAST_2" | "US_WEST_1" | "US_WEST_2" | "AF_SOUTH_1" | "EU_CENTRAL_1" | "EU_WEST_1" | "EU_WEST_2" | "EU_WEST_3" | "EU_SOUTH_1" | "EU_NORTH_1"
   /** The name of the header that carries the token. Default: `Authorization`, with a bearer token. */
   headerName?: string
+  /** With restApi: the query parameter that carries the token, instead of a header. */
+  parameterName?: string
+  /** With restApi: the account that has the token as its password (HTTP Basic). */
+  username?: string
 }
 
 export interface FunctionSourceBody extends SourceBodyFields {
@@ -2580,6 +2604,8 @@ export interface FunctionSourceBody extends SourceBodyFields {
   functionSource: FunctionPlaceBody
   /** The parameters of each call, in addition to the cursor. */
   payload?: Payload
+  /** Reads the records of a REST API at the address, instead of calling a function. */
+  restApi?: RestApi
 }
 
 export interface GroupResult {
@@ -3458,6 +3484,134 @@ export interface RejectedRowsQuery {
   dialect?: "rfc4180" | "excel"
 }
 
+/** Reads the records of a REST API at the address, instead of calling a function. */
+export interface RestApi {
+  /** Default: GET. */
+  method?: "GET" | "POST"
+  /** The path after the address. The value of a variable becomes a part of one segment. */
+  path?: string
+  /** The query parameters. A list becomes several parameters of the same name. */
+  query?: Record<string, string | number | boolean | string[]>
+  /** Further headers. Write a secret as a secured variable, `${NAME}`. */
+  headers?: Record<string, string>
+  /** The JSON body of a POST request. */
+  body?: RestBody
+  /** The part of the request with the parameters of the paging and the increment. In a body, their names are paths. Default: QUERY. */
+  parametersIn?: "QUERY" | "BODY"
+  /** The path of the list of records in a response. Default: the response is the list. */
+  records?: string
+  /** The fields that identify a record. Increments need a key. */
+  key?: string[]
+  /** Columns that exist even if no record has a value in them. Other fields become columns too. */
+  columns?: RestColumn[]
+  /** The way to request the next page. Default: a single request. */
+  paging?: RestPaging
+  /** Allows incremental runs, which read new and changed records only. Without it, each run reads everything. */
+  increment?: RestIncrement
+}
+
+/** Reads the records of a REST API at the address, instead of calling a function. */
+export interface RestApiOfConfiguration {
+  /** Default: GET. */
+  method?: "GET" | "POST"
+  /** The path after the address. The value of a variable becomes a part of one segment. */
+  path?: string
+  /** The query parameters. A list becomes several parameters of the same name. */
+  query?: Record<string, string | number | boolean | string[]>
+  /** Further headers. Write a secret as a secured variable, `${NAME}`. */
+  headers?: Record<string, string>
+  /** The JSON body of a POST request. */
+  body?: RestBody
+  /** The part of the request with the parameters of the paging and the increment. In a body, their names are paths. Default: QUERY. */
+  parametersIn?: "QUERY" | "BODY"
+  /** The path of the list of records in a response. Default: the response is the list. */
+  records?: string
+  /** The fields that identify a record. Increments need a key. */
+  key?: string[]
+  /** Columns that exist even if no record has a value in them. Other fields become columns too. */
+  columns?: RestColumn[]
+  /** The way to request the next page. Default: a single request. */
+  paging?: RestPaging
+  /** Allows incremental runs, which read new and changed records only. Without it, each run reads everything. */
+  increment?: RestIncrement
+}
+
+/** Reads the records of a REST API at the address, instead of calling a function. */
+export interface RestApiOfExport {
+  /** Default: GET. */
+  method?: "GET" | "POST"
+  /** The path after the address. The value of a variable becomes a part of one segment. */
+  path?: string
+  /** The query parameters. A list becomes several parameters of the same name. */
+  query?: Record<string, string | number | boolean | string[]>
+  /** Further headers. Write a secret as a secured variable, `${NAME}`. */
+  headers?: Record<string, string>
+  /** The JSON body of a POST request. */
+  body?: RestBody
+  /** The part of the request with the parameters of the paging and the increment. In a body, their names are paths. Default: QUERY. */
+  parametersIn?: "QUERY" | "BODY"
+  /** The path of the list of records in a response. Default: the response is the list. */
+  records?: string
+  /** The fields that identify a record. Increments need a key. */
+  key?: string[]
+  /** Columns that exist even if no record has a value in them. Other fields become columns too. */
+  columns?: RestColumn[]
+  /** The way to request the next page. Default: a single request. */
+  paging?: RestPaging
+  /** Allows incremental runs, which read new and changed records only. Without it, each run reads everything. */
+  increment?: RestIncrement
+}
+
+/** The JSON body of a POST request. */
+export interface RestBody {}
+
+export interface RestColumn {
+  /** The path of the field in a record. */
+  name: string
+  /** The type of the column. Default: inferred from all values. */
+  type?: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
+}
+
+/** Allows incremental runs, which read new and changed records only. Without it, each run reads everything. */
+export interface RestIncrement {
+  /** The field that each change of a record increases, such as the time of its last change. */
+  cursorField: string
+  /** The parameter by which the API returns only records that changed at this time or later. */
+  parameter: string
+  /** TIMESTAMP is text such as `2026-01-31T12:30:00Z` or `2026-01-31`. NUMBER is an integer. Default: TIMESTAMP. */
+  cursorType?: "TIMESTAMP" | "UNIX_SECONDS" | "UNIX_MILLISECONDS" | "NUMBER"
+  /** The format of a time in the parameter. Default: as in the records. */
+  sentAs?: "TIMESTAMP" | "DATE" | "UNIX_SECONDS" | "UNIX_MILLISECONDS"
+  /** The value of the parameter, in which `{cursor}` is replaced. Default: `{cursor}`. */
+  template?: string
+  /** The value of the parameter when everything is read. Default: the parameter is not sent. */
+  firstValue?: string
+  /** An increment also reads records so far before the largest cursor: seconds for times, otherwise a difference of numbers. Default: 300 seconds, or 1. */
+  lookback?: number
+}
+
+/** The way to request the next page. Default: a single request. */
+export interface RestPaging {
+  /** LINK_HEADER follows `rel="next"` of the header `Link`. NEXT_LINK follows a link in the response. CURSOR sends a value of the response with the next request. PAGE counts pages. OFFSET skips records. */
+  type: "LINK_HEADER" | "NEXT_LINK" | "CURSOR" | "PAGE" | "OFFSET"
+  /** NEXT_LINK: the path of the link in the response. CURSOR: the path of the cursor. The last page has no value there. */
+  path?: string
+  /** CURSOR: the field of the last record of a page that is the cursor, instead of path. */
+  lastRecordField?: string
+  /** CURSOR, PAGE and OFFSET: the parameter for the cursor, the number of the page, or the number of records to skip. */
+  parameter?: string
+  /** PAGE: the number of the first page. Default: 1. */
+  firstPage?: number
+  /** The parameter for the records per page. */
+  sizeParameter?: string
+  /** The records per page. */
+  size?: number
+  /** CURSOR, PAGE and OFFSET: the path of a boolean in the response that is false on the last page. */
+  hasMore?: string
+  /** The path of the number of all records in the response. If fewer are returned, the run is a WARNING. */
+  total?: string
+}
+
 export interface ResultEnvelope {
   status: "OK" | "WARNING" | "ERROR"
   httpStatus: string
@@ -3794,6 +3948,8 @@ export interface SourceBodyFields {
 export interface SourceLookupBody {
   jdbcSource?: JdbcSourceBody
   functionSource?: FunctionPlaceBody
+  /** Reads the records of a REST API at the address, instead of calling a function. */
+  restApi?: RestApi
   objectStoreSource?: ObjectStoreSourceBody
   blobStoreSource?: BlobStoreLookupBody
   spreadsheetSource?: SpreadsheetSourceBody

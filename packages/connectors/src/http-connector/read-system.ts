@@ -42,8 +42,7 @@ interface StreamTables {
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
-  (reset === undefined ||
-    (reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined))
+  (reset === undefined || (reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined))
 
 /** Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the pipeline's own table. */
 export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, void, void> {

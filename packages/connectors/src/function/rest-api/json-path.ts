@@ -1,8 +1,8 @@
 import { isExactNumber } from '../../http-connector/exact-json.ts'
 
 /**
- * Returns the value at a path of field names and list positions, separated by dots. A field whose name is the rest of the path takes
- * precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if there is no such value.
+ * Returns the value at a path of field names and list positions, separated by dots. A field that is named like the rest of the path takes
+ * precedence, because names such as `@odata.nextLink` contain dots. Returns undefined without such a value.
  */
 export function findAtPath(value: unknown, path: string): unknown {
   for (let [at, rest] = [value, path]; ; ) {
@@ -22,7 +22,7 @@ export function setAtPath(target: object, path: string, value: unknown): object 
   const [name = '', ...rest] = path.split('.')
   if (rest.length === 0) return { ...target, [name]: value }
   const child = Object.hasOwn(target, name) ? (target as Record<string, unknown>)[name] : undefined
-  return { ...target, [name]: setAtPath(isObject(child) ? child : {}, rest.join('.'), value) }
+  return { ...target, [name]: setAtPath(isJsonObject(child) ? child : {}, rest.join('.'), value) }
 }
 
 const maxListedPaths = 1_000
@@ -30,7 +30,7 @@ const maxListedDepth = 4
 
 /** Lists the paths of the lists in a response. */
 export function listArrayPaths(value: unknown, prefix = '', depth = 0): string[] {
-  if (!isObject(value) || depth > maxListedDepth) return []
+  if (!isJsonObject(value) || depth > maxListedDepth) return []
   return Object.entries(value)
     .flatMap(([name, item]) =>
       Array.isArray(item) ? [`${prefix}${name}`] : listArrayPaths(item, `${prefix}${name}.`, depth + 1),
@@ -42,14 +42,14 @@ export function listArrayPaths(value: unknown, prefix = '', depth = 0): string[]
 export function listFieldPaths(records: readonly unknown[]): string[] {
   const paths = new Set<string>()
   const collect = (value: unknown, prefix: string, depth: number): void => {
-    if (!isObject(value) || paths.size >= maxListedPaths) return
+    if (!isJsonObject(value) || paths.size >= maxListedPaths) return
     for (const [name, item] of Object.entries(value))
-      if (isObject(item) && depth < maxListedDepth) collect(item, `${prefix}${name}.`, depth + 1)
+      if (isJsonObject(item) && depth < maxListedDepth) collect(item, `${prefix}${name}.`, depth + 1)
       else paths.add(`${prefix}${name}`)
   }
   for (const record of records) collect(record, '', 0)
   return [...paths].slice(0, maxListedPaths)
 }
 
-const isObject = (value: unknown): value is object =>
+const isJsonObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)

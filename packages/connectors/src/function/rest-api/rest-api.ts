@@ -4,11 +4,10 @@ import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/
 import { createOption } from '../../http-connector/parse-response.ts'
 import { formatCount } from '@sluice/row-stream'
 import type { SourceOption, SourceSecrets } from '../../connector.ts'
-import { findAtPath, listArrayPaths, listFieldPaths } from './json-path.ts'
-import { findNextLink } from './link-header.ts'
+import { listArrayPaths, listFieldPaths } from './json-path.ts'
 import { createChosenCursor, type RestCursor, startIncrement } from './rest-increment.ts'
 import { createPager, type RestPager } from './rest-paging.ts'
-import { createNoRecordsProblem } from './rest-problems.ts'
+import { readRecords } from './rest-records.ts'
 import {
   createLinkedRequest,
   createRequest,
@@ -83,7 +82,7 @@ async function* readPages(
   cursor: RestCursor | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
   const { http, settings, log } = context
-  const { increment: incrementSettings, paging, records: recordsPath } = settings.restApi
+  const { increment: incrementSettings, records: recordsPath } = settings.restApi
   const increment = incrementSettings && startIncrement(incrementSettings, cursor)
   const toRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
   for (let request: RestRequest | undefined = toRequest(pager.first); request; ) {
@@ -92,11 +91,8 @@ async function* readPages(
     const records = readRecords(response.json, recordsPath, http.redactText)
     increment?.addRecords(records)
     const next = pager.findNext(response, records)
-    if (!paging && findNextLink(response.headers) !== undefined)
-      log('WARN', 'MEDIUM', 'Only the first page is read: its header Link has a next page. Set restApi.paging.')
     yield { records, cursor: next ? undefined : increment?.finish(http.startedAt()) }
-    request =
-      next && ('link' in next ? createLinkedRequest(context, next.link, current) : toRequest(next.parameters))
+    request = next && ('link' in next ? createLinkedRequest(context, next.link, current) : toRequest(next.parameters))
   }
   if (increment && increment.withoutCursor > 0)
     log(
@@ -106,19 +102,9 @@ async function* readPages(
     )
 }
 
-/** Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` if there is no list. */
-function readRecords(
-  response: unknown,
-  path: string | undefined,
-  redactText: (text: string) => string,
-): readonly unknown[] {
-  const list = path === undefined ? response : findAtPath(response, path)
-  if (Array.isArray(list)) return list as unknown[]
-  if (list === null && path !== undefined) return []
-  throw createNoRecordsProblem(response, path, redactText)
-}
-
-async function requestFirstPage(context: RestContext): Promise<{ response: RestResponse; records: readonly unknown[] }> {
+async function requestFirstPage(
+  context: RestContext,
+): Promise<{ response: RestResponse; records: readonly unknown[] }> {
   const response = await requestFirstResponse(context)
   return { response, records: readRecords(response.json, context.settings.restApi.records, context.http.redactText) }
 }

@@ -62,7 +62,9 @@ describe('the cursor of a REST API', () => {
       expect.objectContaining({
         name: 'SourceProblem',
         code: 'INCREMENTAL_COLUMN_UNSUITABLE',
-        message: expect.stringMatching(/^The value ".*" of "at" \(restApi\.increment\.cursorField\) is not of the type/),
+        message: expect.stringMatching(
+          /^The value ".*" of "at" \(restApi\.increment\.cursorField\) is not of the type/,
+        ),
       }),
     )
   })
@@ -73,7 +75,10 @@ describe('the cursor of a REST API', () => {
     )
     const increment = startIncrement(settings, undefined)
     increment.addRecords([{ at: '2026-01-01' }, {}, { at: '' }, 'no record', null, []])
-    expect([increment.withoutCursor, increment.finish(now)]).toEqual([2, expect.objectContaining({ example: '2026-01-01' })])
+    expect([increment.withoutCursor, increment.finish(now)]).toEqual([
+      2,
+      expect.objectContaining({ example: '2026-01-01' }),
+    ])
   })
 
   it('requires a full read if no record has the last one any more', () => {
@@ -82,7 +87,7 @@ describe('the cursor of a REST API', () => {
       expect(() => readCursors(values, {}, cursor)).toThrow(
         expect.objectContaining({
           constructor: ReadFromStart,
-          message: expect.stringContaining('no record whose "at" is 2026-01-30T10:00:00Z or later'),
+          message: expect.stringContaining('no record with a "at" of 2026-01-30T10:00:00Z or later'),
         }),
       )
     expect(readCursors(['2026-01-30T10:00:00Z'], {}, cursor).cursor).toBeUndefined()

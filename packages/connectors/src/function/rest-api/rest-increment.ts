@@ -1,9 +1,8 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { isExactNumber } from '../../http-connector/exact-json.ts'
 import { ReadFromStart } from '../../http-connector/http-system-interface.ts'
 import { overlapSeconds } from '../../http-connector/paging.ts'
 import { findAtPath } from './json-path.ts'
-import type { RestApiSettings, RestParameters } from './rest-request.ts'
+import { formatParameter, type RestApiSettings, type RestParameters } from './rest-request.ts'
 
 type IncrementSettings = NonNullable<RestApiSettings['increment']>
 type CursorType = NonNullable<IncrementSettings['cursorType']>
@@ -13,7 +12,7 @@ type CursorFormat = CursorType | 'DATE'
 export interface RestCursor {
   /** Milliseconds since 1970 for times, otherwise an integer. */
   position: string
-  /** A cursor as the API writes it, whose format the parameter has. */
+  /** A cursor as the API writes it. The parameter has the same format. */
   example?: string
   /** Set if a user chose the time, so that no record needs to have it. */
   isChosen?: true
@@ -50,7 +49,7 @@ export function startIncrement(settings: IncrementSettings, previous: RestCursor
         withoutCursor += 1
         continue
       }
-      const example = typeof value === 'object' && isExactNumber(value) ? JSON.stringify(value) : String(value)
+      const example = formatParameter(value)
       const position = parseCursor(cursorType, example)
       if (position === undefined) throw createUnsuitableProblem(settings, example)
       withCursor += 1
@@ -63,7 +62,7 @@ export function startIncrement(settings: IncrementSettings, previous: RestCursor
     const before = previous === undefined ? undefined : BigInt(previous.position)
     if (before !== undefined && !previous!.isChosen && (!latest || latest.position < before))
       throw new ReadFromStart(
-        `All records are read, because the API returned no record whose "${cursorField}" is ${formatCursor(cursorType, before, previous!.example)} or later, which an earlier load found: records were deleted or restored.`,
+        `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, before, previous!.example)} or later, which an earlier load found: records were deleted or restored.`,
       )
     if (!latest) return undefined
     // A record can have a time in the future, and others can change before it.
@@ -96,19 +95,19 @@ function createParameter(settings: IncrementSettings, previous: RestCursor | und
   return template.replaceAll('{cursor}', () => cursor)
 }
 
-const timestampPattern =
-  /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?([.,]\d+)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
+const timestampPattern = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?([.,]\d+)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
 /** Parses a cursor. A timestamp without a zone counts as UTC. Returns undefined for a value that cannot be compared. */
 export function parseCursor(type: CursorType, text: string): bigint | undefined {
-  if (type === 'TIMESTAMP') return parseTimestamp(text)
+  if (type === 'TIMESTAMP') return parseTimestampCursor(text)
   if (type === 'NUMBER') return /^-?\d{1,40}$/.test(text) ? BigInt(text) : undefined
   if (!/^-?\d{1,15}(\.\d{1,12})?$/.test(text)) return undefined
   return BigInt(Math.floor(Number(text) * (type === 'UNIX_SECONDS' ? 1_000 : 1)))
 }
 
-function parseTimestamp(text: string): bigint | undefined {
-  const [, day, , minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = timestampPattern.exec(text.trim()) ?? []
+function parseTimestampCursor(text: string): bigint | undefined {
+  const [, day, , minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] =
+    timestampPattern.exec(text.trim()) ?? []
   if (day === undefined) return undefined
   const hours = zone.length === 3 ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')
   const time = Date.parse(`${day}T${minutes}${seconds}${fraction.replace(',', '.').slice(0, 4)}${hours.toUpperCase()}`)

@@ -1,23 +1,21 @@
 import { formatCount } from '@sluice/row-stream'
 import { toText } from '../../http-connector/parse-response.ts'
 import { findAtPath } from './json-path.ts'
-import { findNextLink } from './link-header.ts'
-import { createLoopCheck } from './loop-check.ts'
-import { createProtocolProblem } from './rest-problems.ts'
+import { createProtocolProblem } from './rest-records.ts'
 import { formatParameter, type RestApiSettings, type RestParameters, type RestResponse } from './rest-request.ts'
 
 type RestPaging = NonNullable<RestApiSettings['paging']>
 
-/** What to request next: the target of a link, or the first request with these parameters. */
+/** The next request: the target of a link, or the first request with these parameters. */
 export type NextPage = { link: string } | { parameters: RestParameters }
 
 /** Follows the pages of one read. */
 export interface RestPager {
   /** The parameters of the first request. */
   first: RestParameters
-  /** Returns what to request after a page, or undefined after the last one. Throws `SourceProblem` if the pages contradict each other. */
+  /** Returns the request after a page, or undefined after the last one. Throws `SourceProblem` if the pages contradict each other. */
   findNext(response: RestResponse, records: readonly unknown[]): NextPage | undefined
-  /** Returns a warning if the API announced more records than all pages together had. */
+  /** Returns a warning if the API has records that were not read. */
   findWarning(): string | undefined
 }
 
@@ -27,7 +25,7 @@ const maxSkippedPages = 10
 export function createPager(paging: RestPaging | undefined): RestPager {
   const sizeParameters = paging?.sizeParameter === undefined ? {} : { [paging.sizeParameter]: paging.size }
   const count = createRecordCount(paging)
-  const strategy = paging ? createStrategy(paging, count) : { first: {}, findNext: () => undefined }
+  const strategy = paging ? createStrategy(paging, count) : readOnePage()
   let isFinished = false
   return {
     first: { ...sizeParameters, ...strategy.first },
@@ -39,12 +37,28 @@ export function createPager(paging: RestPaging | undefined): RestPager {
     },
     findWarning: () =>
       isFinished && count.isIncomplete()
-        ? `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted meanwhile.`
-        : undefined,
+        ? `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted during the read.`
+        : strategy.findWarning?.(),
   }
 }
 
-type PagingStrategy = Pick<RestPager, 'first' | 'findNext'>
+type PagingStrategy = Pick<RestPager, 'first' | 'findNext'> & Partial<Pick<RestPager, 'findWarning'>>
+
+/** Reads a single page, for an API that seems to have no other. */
+function readOnePage(): PagingStrategy {
+  let hasNextPage = false
+  return {
+    first: {},
+    findNext({ headers }) {
+      hasNextPage = findNextLink(headers) !== undefined
+      return undefined
+    },
+    findWarning: () =>
+      hasNextPage
+        ? 'Only the first page was read, and its header Link has a next page. Set restApi.paging to LINK_HEADER.'
+        : undefined,
+  }
+}
 
 function createStrategy(paging: RestPaging, count: RecordCount): PagingStrategy {
   switch (paging.type) {
@@ -80,7 +94,8 @@ function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging)
     findNext({ json }, records) {
       const hasNext = readHasMore(json, hasMore)
       if (hasNext === false) return undefined
-      const cursor = lastRecordField === undefined ? findAtPath(json, path!) : findAtPath(records.at(-1), lastRecordField)
+      const cursor =
+        lastRecordField === undefined ? findAtPath(json, path!) : findAtPath(records.at(-1), lastRecordField)
       if (isAbsent(cursor)) {
         const isUnknown = lastRecordField !== undefined && records.length > 0
         if (hasNext === true || isUnknown) throw createMissingCursorProblem(lastRecordField ?? path!, isUnknown)
@@ -172,4 +187,38 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
     isIncomplete: () => count.total !== undefined && count.received < count.total,
   }
   return count
+}
+
+/**
+ * Returns a function that receives the link or cursor of each page. It throws `SourceProblem` OTHER_PROTOCOL if they repeat, because the
+ * read would never end. It stores one value only (Brent's algorithm), so it notices a loop of n pages within 3n pages.
+ */
+function createLoopCheck(field: string): (position: string) => void {
+  let stored: string | undefined
+  let [steps, limit] = [0, 1]
+  return (position) => {
+    if (position === stored)
+      throw createProtocolProblem(
+        `The API returned a page again that was already read, so its pages would repeat forever. Check ${field}, and that the API supports this paging.`,
+      )
+    steps += 1
+    if (steps < limit) return
+    stored = position
+    steps = 0
+    limit *= 2
+  }
+}
+
+const linkPattern = /<([^<>]*)>([^<]*)/g
+const relationPattern = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i
+
+/** Returns the target of the link with the relation `next` in a header `Link` (RFC 8288). Returns undefined without one. */
+function findNextLink(headers: Headers): string | undefined {
+  for (const [, target = '', parameters = ''] of (headers.get('link') ?? '').matchAll(linkPattern)) {
+    const [, quoted, plain = ''] = relationPattern.exec(parameters) ?? []
+    const isNext = (quoted ?? plain).toLowerCase().split(/\s+/).includes('next')
+    // Some APIs always link to a next page, and say in this parameter whether it has records.
+    if (isNext && !/;\s*results\s*=\s*"?false/i.test(parameters)) return target
+  }
+  return undefined
 }

@@ -66,7 +66,9 @@ const formatPath = ({ pathname, search }: URL): string => (pathname === '/' ? se
 
 const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: object): RequestOptions => ({
   method,
-  headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), toHeader(name, value)])),
+  headers: Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), toHeader(name, value)]),
+  ),
   // Reading may be repeated, whatever the method.
   isIdempotent: true,
   ...(method === 'POST' && { body }),
@@ -98,7 +100,10 @@ function buildAddress(address: string, path: string | undefined): URL {
 /** Throws `SourceProblem` ADDRESS_INVALID if a variable made a segment empty, or a step to another directory. */
 function assertPlainPath(path: string): void {
   const segments = path.replace(/^\//, '').replace(/\/$/, '').split('/')
-  const isStep = (segment: string) => decodeSegment(segment).split(/[\\/]/).some((part) => /^\.{1,2}$/.test(part))
+  const isStep = (segment: string) =>
+    decodeSegment(segment)
+      .split(/[\\/]/)
+      .some((part) => /^\.{1,2}$/.test(part))
   if (segments.some((segment) => segment === '' || isStep(segment)))
     throw new SourceProblem(
       'ADDRESS_INVALID',

@@ -12,13 +12,17 @@ const headerNamePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
 /** Names of headers and parameters that usually contain a secret. */
 const secretHeaderPattern = /^(authorization|cookie)$|token|secret|password|api-?key|access-?key|credential|signature/i
-const secretParameterPattern = /^(api_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
+const secretParameterPattern =
+  /^(api_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
 
 /** Throws `InvalidSetting` for settings of a REST API that the contract cannot express. */
 export function assertRestApi({ functionSource, payload, restApi }: FunctionSource): void {
   if (!restApi) return assertNoRestFields(functionSource)
   if (functionSource.functionName !== undefined)
-    throw new InvalidSetting('/restApi', 'A function of AWS Lambda is not a REST API. Leave out restApi or functionName.')
+    throw new InvalidSetting(
+      '/restApi',
+      'A function of AWS Lambda is not a REST API. Leave out restApi or functionName.',
+    )
   if (functionSource.url === undefined)
     throw new InvalidSetting('/functionSource/url', 'Enter the address of the API, such as https://data.example.org.')
   if (payload !== undefined)
@@ -47,7 +51,10 @@ function assertTokenLocation({ headerName, parameterName, username }: FunctionSo
     value === undefined ? [] : [name],
   )
   if (names.length > 1)
-    throw new InvalidSetting(`/functionSource/${names[1]}`, `The token is sent once: set either ${names[0]} or ${names[1]}.`)
+    throw new InvalidSetting(
+      `/functionSource/${names[1]}`,
+      `The token is sent once: set either ${names[0]} or ${names[1]}.`,
+    )
 }
 
 function assertHeaders({ headerName = 'authorization' }: FunctionSource['functionSource'], { headers }: RestApi): void {
@@ -55,8 +62,7 @@ function assertHeaders({ headerName = 'authorization' }: FunctionSource['functio
   for (const [name, value] of Object.entries(headers ?? {})) {
     const pointer = `/restApi/headers/${toPointer(name)}`
     if (!headerNamePattern.test(name)) throw new InvalidSetting(pointer, 'The name of this header is invalid.')
-    if (connectionHeaders.test(name))
-      throw new InvalidSetting(pointer, 'Sluice sets this header itself. Leave it out.')
+    if (connectionHeaders.test(name)) throw new InvalidSetting(pointer, 'Sluice sets this header itself. Leave it out.')
     if (name.toLowerCase() === headerName.toLowerCase() && headerName !== 'authorization')
       throw new InvalidSetting(pointer, 'This header carries the token (headerName). Leave it out.')
     if (secretHeaderPattern.test(name)) assertVariable(pointer, value, 'authToken with headerName')

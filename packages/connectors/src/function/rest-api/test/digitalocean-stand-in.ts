@@ -6,7 +6,7 @@ const token = 'dop_v1_a1b2c3d4e5f6a1b2c3d4'
 const firewallsPath = '/v2/firewalls'
 const maxPerPage = 200
 
-/** Answers as the API of DigitalOcean, whose responses contain the links to other pages and the number of all records. */
+/** Answers as the API of DigitalOcean: its responses contain the links to other pages and the number of all records. */
 export async function startDigitalOcean() {
   const people = new People()
   const server = await startStandInServer(respond)

@@ -36,7 +36,13 @@ describe('a REST API', () => {
       'OTHER_PROTOCOL',
       /^The response is not a list\. It has no list at all: check the address, the path and the query\.$/,
     ],
-    ['a list although a path of records is set', { body: [] }, list, 'OTHER_PROTOCOL', /It is a list itself: leave out/],
+    [
+      'a list although a path of records is set',
+      { body: [] },
+      list,
+      'OTHER_PROTOCOL',
+      /It is a list itself: leave out/,
+    ],
     [
       'records that are not objects',
       { body: { items: [1, 'two', null, [3]] } },
@@ -63,7 +69,8 @@ describe('a REST API', () => {
     rest.respond = () => response
     expect(await failure(restApi)).toEqual({ code, message: expect.stringMatching(message) })
     const problem = await rest.harness.testConnection(rest.createReading(restApi))
-    if (code !== 'TOO_MANY_REJECTED_ROWS') expect(problem).toMatchObject({ code, message: expect.stringMatching(message) })
+    if (code !== 'TOO_MANY_REJECTED_ROWS')
+      expect(problem).toMatchObject({ code, message: expect.stringMatching(message) })
   })
 
   it('loads null as an empty list, and rejects records with the key of another', async () => {
@@ -242,7 +249,7 @@ describe('an incremental read', () => {
     items = items.slice(0, 2)
     await rest.load(settings, 'INCREMENTAL')
     expect(await rows()).toEqual(['1', '2'])
-    expect(rest.harness.messages.join()).toContain('no record whose "at" is 2026-01-03T00:00:00Z or later')
+    expect(rest.harness.messages.join()).toContain('no record with a "at" of 2026-01-03T00:00:00Z or later')
     // The next increment continues from the restored records.
     items.push({ id: 4, at: '2026-01-02T12:00:00Z' })
     rest.server.requests.length = 0
@@ -266,7 +273,7 @@ describe('an incremental read', () => {
     rest.respond = respond
     const clock = Date.parse('2026-05-01T12:00:00Z')
     rest.server.clock = () => new Date(clock)
-    // One record comes from a device whose clock is an hour ahead of the source.
+    // One record comes from a device with a clock that is an hour ahead of the source.
     items = [
       { id: 1, at: '2026-05-01T13:00:00Z' },
       { id: 2, at: '2026-05-01T11:00:00Z' },

@@ -17,11 +17,20 @@ const failure = (paging: RestApiSettings['paging'], more: Partial<RestApiSetting
     (error: { code: string; message: string }) => ({ code: error.code, message: error.message }),
   )
 
+/** Returns the warnings that a load adds to its run. */
+async function readWarnings(restApi: RestApiSettings): Promise<(string | undefined)[]> {
+  const reading = { ...rest.createReading(restApi), table: 'rows' }
+  const warnings = []
+  for await (const { unread } of rest.harness.sources.read(reading, silentReport, never)) warnings.push(unread)
+  return warnings
+}
+
 /** Answers with seven records in pages, by any way of paging. */
 function respondInPages({ query, body }: StandInRequest): StandInResponse {
   const sent = body === '' ? Object.fromEntries(query) : { ...Object.fromEntries(query), ...JSON.parse(body).paging }
   const size = Math.min(Number(sent['size'] ?? 3), 3)
-  const skip = sent['page'] !== undefined ? (Number(sent['page']) - 1) * size : Number(sent['after'] ?? sent['skip'] ?? 0)
+  const skip =
+    sent['page'] !== undefined ? (Number(sent['page']) - 1) * size : Number(sent['after'] ?? sent['skip'] ?? 0)
   const items = records(skip + 1, Math.max(0, Math.min(size, 7 - skip)))
   const next = skip + size < 7 ? skip + size : undefined
   return {
@@ -39,7 +48,7 @@ function respondInPages({ query, body }: StandInRequest): StandInResponse {
 describe('paging', () => {
   it.each<[string, RestApiSettings['paging'], Partial<RestApiSettings>, number]>([
     ['a Link header', { type: 'LINK_HEADER' }, {}, 3],
-    ['a link in the response, whose name has a dot', { type: 'NEXT_LINK', path: 'odata.nextLink' }, {}, 3],
+    ['a link in the response with a dot in its name', { type: 'NEXT_LINK', path: 'odata.nextLink' }, {}, 3],
     ['a cursor', { type: 'CURSOR', path: 'paging.cursor', parameter: 'after' }, {}, 3],
     ['the last record', { type: 'CURSOR', lastRecordField: 'id', parameter: 'after', hasMore: 'more' }, {}, 3],
     ['the last record, until a page is empty', { type: 'CURSOR', lastRecordField: 'id', parameter: 'after' }, {}, 4],
@@ -59,7 +68,9 @@ describe('paging', () => {
     await load(paging, more)
     expect(await ids()).toEqual(numbers(7))
     expect(rest.paths()).toHaveLength(requests)
-    expect(rest.server.requests.every(({ headers }) => headers.authorization === 'Bearer a-token-of-the-api')).toBe(true)
+    expect(rest.server.requests.every(({ headers }) => headers.authorization === 'Bearer a-token-of-the-api')).toBe(
+      true,
+    )
     if (more.method === 'POST')
       expect(JSON.parse(rest.server.requests[1]!.body)).toEqual({
         paging: { status: 'open', size: 2, after: 2 },
@@ -69,15 +80,20 @@ describe('paging', () => {
 
   it('is previewed with one request', async () => {
     rest.respond = respondInPages
-    const reading = rest.createReading({ key, records: 'items', paging: { type: 'PAGE', parameter: 'page', total: 'total' } })
+    const reading = rest.createReading({
+      key,
+      records: 'items',
+      paging: { type: 'PAGE', parameter: 'page', total: 'total' },
+    })
     const preview = await rest.harness.sources.preview(reading, 2, never)
     expect([preview.rows.length, preview.complete, rest.paths()]).toEqual([2, false, ['/v1?page=1']])
   })
 
-  it('logs that only the first page was read if no paging is set', async () => {
+  it('warns that only the first page was read if no paging is set', async () => {
     rest.respond = respondInPages
-    await load(undefined)
-    expect(rest.harness.messages.join()).toContain('Only the first page is read: its header Link has a next page.')
+    expect(await readWarnings({ key, records: 'items' })).toEqual([
+      'Only the first page was read, and its header Link has a next page. Set restApi.paging to LINK_HEADER.',
+    ])
   })
 
   it.each<[string, RestApiSettings['paging'], (request: StandInRequest) => StandInResponse, RegExp, number]>([
@@ -164,10 +180,9 @@ describe('a total', () => {
     rest.respond = withGap(9)
     await load(paging)
     expect(await ids()).toEqual([1, 2, 3, 7, 8, 9])
-    const reading = { ...rest.createReading({ key, records: 'items', paging }), table: 'rows' }
-    const warnings = []
-    for await (const { unread } of rest.harness.sources.read(reading, silentReport, never)) warnings.push(unread)
-    expect(warnings).toEqual([expect.stringMatching(/^The API announced 9 records and returned 6\. Check the paging/)])
+    expect(await readWarnings({ key, records: 'items', paging })).toEqual([
+      expect.stringMatching(/^The API announced 9 records and returned 6\. Check the paging/),
+    ])
   })
 
   it('that is too small hides no records', async () => {

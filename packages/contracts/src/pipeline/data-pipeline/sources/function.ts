@@ -49,7 +49,7 @@ export const functionAccess = defineSourceAccess(
       describeField(
         SourceName,
         'User name',
-        'With restApi: the account whose password is the token (HTTP Basic).',
+        'With restApi: the account that has the token as its password (HTTP Basic).',
         'reader',
       ),
     ),
@@ -72,14 +72,7 @@ const functionDescriptions = {
       },
     ),
   ),
-  restApi: Type.Optional(
-    describeField(
-      RestApi,
-      'REST API',
-      'Reads the records of a REST API at the address, instead of calling a function.',
-      { path: '/v1/visits', records: 'data', key: ['id'], paging: { type: 'NEXT_LINK', path: 'links.next' } },
-    ),
-  ),
+  restApi: Type.Optional(RestApi),
 }
 
 /** AWS Lambda, any function with an HTTP address that returns rows, or a REST API. */

@@ -186,7 +186,7 @@ const RestColumn = Type.Object(
   { ...noUnknownFields, title: 'RestColumn' },
 )
 
-/** How to read the records of a REST API. */
+/** The field `restApi`: how to read the records of a REST API. */
 export const RestApi = Type.Object(
   {
     method: Type.Optional(describeField(Type.Enum(['GET', 'POST']), 'Method', 'Default: GET.', 'GET')),
@@ -199,17 +199,17 @@ export const RestApi = Type.Object(
       ),
     ),
     query: Type.Optional(
-      describeField(Query, 'Query', 'The query parameters. A list becomes several parameters of the same name.', {
+      describeField(Query, 'RestQuery', 'The query parameters. A list becomes several parameters of the same name.', {
         country: 'KE',
       }),
     ),
     headers: Type.Optional(
-      describeField(Headers, 'Headers', 'Further headers. Write a secret as a secured variable, `${NAME}`.', {
+      describeField(Headers, 'RestHeaders', 'Further headers. Write a secret as a secured variable, `${NAME}`.', {
         'Api-Version': '2026-01-01',
       }),
     ),
     body: Type.Optional(
-      describeField(Type.Object({}, { maxProperties: 200 }), 'Body', 'The JSON body of a POST request.', {
+      describeField(Type.Object({}, { maxProperties: 200 }), 'RestBody', 'The JSON body of a POST request.', {
         status: 'closed',
       }),
     ),
@@ -217,7 +217,7 @@ export const RestApi = Type.Object(
       describeField(
         Type.Enum(['QUERY', 'BODY']),
         'Parameters in',
-        'Where the parameters of the paging and the increment are sent. In a body, their names are paths. Default: QUERY.',
+        'The part of the request with the parameters of the paging and the increment. In a body, their names are paths. Default: QUERY.',
         'QUERY',
       ),
     ),
@@ -246,7 +246,7 @@ export const RestApi = Type.Object(
       ),
     ),
     paging: Type.Optional(
-      describeField(RestPaging, 'Paging', 'How to request the next page. Default: a single request.', {
+      describeField(RestPaging, 'RestPaging', 'The way to request the next page. Default: a single request.', {
         type: 'NEXT_LINK',
         path: 'links.next',
       }),
@@ -254,11 +254,16 @@ export const RestApi = Type.Object(
     increment: Type.Optional(
       describeField(
         RestIncrement,
-        'Increment',
+        'RestIncrement',
         'Allows incremental runs, which read new and changed records only. Without it, each run reads everything.',
         { cursorField: 'updated_at', parameter: 'updated_since' },
       ),
     ),
   },
-  { ...noUnknownFields, title: 'RestApi' },
+  {
+    ...noUnknownFields,
+    title: 'RestApi',
+    description: 'Reads the records of a REST API at the address, instead of calling a function.',
+    examples: [{ path: '/v1/visits', records: 'data', key: ['id'], paging: { type: 'NEXT_LINK', path: 'links.next' } }],
+  },
 )

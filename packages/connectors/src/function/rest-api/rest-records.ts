@@ -1,10 +1,22 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { listArrayPaths } from './json-path.ts'
+import { findAtPath, listArrayPaths } from './json-path.ts'
+
+/** Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` without a list. */
+export function readRecords(
+  response: unknown,
+  path: string | undefined,
+  redactText: (text: string) => string,
+): readonly unknown[] {
+  const list = path === undefined ? response : findAtPath(response, path)
+  if (Array.isArray(list)) return list as unknown[]
+  if (list === null && path !== undefined) return []
+  throw createNoRecordsProblem(response, path, redactText)
+}
 
 export const createProtocolProblem = (message: string): SourceProblem => new SourceProblem('OTHER_PROTOCOL', message)
 
 /** Returns the problem of a response without the list of records. It names the lists that the response has. */
-export function createNoRecordsProblem(
+function createNoRecordsProblem(
   response: unknown,
   path: string | undefined,
   redactText: (text: string) => string,
