@@ -192,7 +192,7 @@ export const RestApi = Type.Object(
     method: Type.Optional(describeField(Type.Enum(['GET', 'POST']), 'Method', 'Default: GET.', 'GET')),
     path: Type.Optional(
       describeField(
-        Type.String({ minLength: 1, maxLength: 2_000, pattern: '^[^?#\\s\\\\\\p{Cc}]+$' }),
+        Type.String({ minLength: 1, maxLength: 2_000, pattern: '^[^?#\\\\\\p{Cc}]+$' }),
         'Path',
         'The path after the address. The value of a variable becomes a part of one segment.',
         '/v1/visits',
