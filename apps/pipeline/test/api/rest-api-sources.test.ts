@@ -23,7 +23,8 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     requests.push({ url: request.url!, headers: request.headers })
     const { 'x-app-key': key, authorization } = request.headers
-    const items = [{ id: 1, place: { city: 'Kisumu' }, echo: `${key} ${authorization}` }]
+    const at = '2026-01-31T12:00:00Z'
+    const items = [{ id: 1, place: { city: 'Kisumu' }, at, echo: `${key} ${authorization}` }]
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ data: { items, errors: [] } }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -55,11 +56,12 @@ const save = async (body: object): Promise<{ id: string; name: string }> =>
 const setVariable = (name: string, value: string, secured: boolean) =>
   owner.put('/variables').send([{ name, value, secured }]).expect(200)
 
-async function run(uid: string) {
-  await owner.post(`/data-pipelines/${uid}/run`).send({}).expect(202)
+async function run(uid: string, mode = 'FULL') {
+  const before = (await owner.get(`/data-pipelines/${uid}/runs`).expect(200)).body.length
+  await owner.post(`/data-pipelines/${uid}/run`).send({ mode }).expect(202)
   return until(async () => {
     const { body } = await owner.get(`/data-pipelines/${uid}/runs`).expect(200)
-    return body[0]?.finished && body[0]
+    return body.length > before && body[0].finished && body[0]
   })
 }
 
@@ -75,7 +77,7 @@ describe('a REST API', () => {
       return found.map(({ id }: { id: string }) => id)
     }
     expect(await lookUp('record-paths', { records: undefined })).toEqual(['data.items', 'data.errors'])
-    expect(await lookUp('fields')).toEqual(['id', 'place.city', 'echo'])
+    expect(await lookUp('fields')).toEqual(['id', 'place.city', 'at', 'echo'])
 
     const { id } = await save(source())
     expect(await run(id)).toMatchObject({ status: 'OK' })
@@ -125,6 +127,25 @@ describe('a REST API', () => {
         errorCode: expect.stringMatching(/^ADDRESS_INVALID$/),
       })
     expect(requests).toEqual([])
+  })
+
+  it('is read from its cursor in incremental runs, until the cursor is reset', async () => {
+    const increment = { cursorField: 'at', parameter: 'since' }
+    const { id } = await save(source({ increment }))
+    const queries = async () => {
+      requests = []
+      expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
+      return requests.map((request) => new URL(request.url, url).searchParams.get('since'))
+    }
+    expect(await queries()).toEqual([null])
+    expect(await queries()).toEqual(['2026-01-31T11:55:00Z'])
+    await owner.post(`/data-pipelines/${id}/reset-cursor`).send({ from: '2025-01-01T00:00:00Z' }).expect(200)
+    expect(await queries()).toEqual(['2024-12-31T23:55:00.000Z'])
+    // Without a setting for increments there is nothing to reset.
+    const { id: other } = await save(source())
+    await owner.post(`/data-pipelines/${other}/reset-cursor`).send({}).expect(422)
+    const { id: numbered } = await save(source({ increment: { ...increment, cursorType: 'NUMBER' } }))
+    await owner.post(`/data-pipelines/${numbered}/reset-cursor`).send({ from: '2025-01-01T00:00:00Z' }).expect(422)
   })
 
   it('is the same after an export and an import of the configuration', async () => {
