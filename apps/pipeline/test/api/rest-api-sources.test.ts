@@ -181,6 +181,17 @@ describe('a REST API', () => {
     ],
     ['with a readable secret in a header', source({ headers: { 'X-Api-Key': 'abc' } }), '/restApi/headers/X-Api-Key'],
     ['with a readable secret in a parameter', source({ query: { api_key: 'abc' } }), '/restApi/query/api_key'],
+    ['with a readable secret in its address', source({}, { url: 'https://a.example/?key=abc' }), '/functionSource/url'],
+    [
+      'with a readable secret in its body',
+      source({ method: 'POST', body: { a: [{ password: 'abc' }] } }),
+      '/restApi/body/a/0/password',
+    ],
+    [
+      'with a header that replaces the token',
+      source({ headers: { Authorization: 'Token ${KEY}' } }),
+      '/restApi/headers/Authorization',
+    ],
     ['with a header of the connection', source({ headers: { Host: 'internal' } }), '/restApi/headers/Host'],
     ['with an invalid name of a header', source({ headers: { 'a/b c': 'x' } }), '/restApi/headers/a~1b c'],
     ['with a header twice', source({ headers: { 'X-A': '1', 'x-a': '2' } }), '/restApi/headers/x-a'],

@@ -32,7 +32,7 @@ export const restApi: HttpSystem<RestSettings> = {
     const { response, records } = await requestFirstPage(context)
     pager.findNext(response, records)
     if (!increment) return
-    const started = startIncrement(increment, undefined)
+    const started = startIncrement(increment, undefined, context.http.redactText)
     started.addRecords(records)
     started.finish(context.http.startedAt())
   },
@@ -83,7 +83,7 @@ async function* readPages(
 ): AsyncGenerator<RecordPage, void, void> {
   const { http, settings, log } = context
   const { increment: incrementSettings, records: recordsPath } = settings.restApi
-  const increment = incrementSettings && startIncrement(incrementSettings, cursor)
+  const increment = incrementSettings && startIncrement(incrementSettings, cursor, http.redactText)
   const toRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
   for (let request: RestRequest | undefined = toRequest(pager.first); request; ) {
     const current: RestRequest = request
@@ -111,7 +111,10 @@ async function requestFirstPage(
 
 function requestFirstResponse(context: RestContext): Promise<RestResponse> {
   const { paging, increment }: RestApiSettings = context.settings.restApi
-  const parameters = { ...(increment && startIncrement(increment, undefined).parameters), ...createPager(paging).first }
+  const parameters = {
+    ...(increment && startIncrement(increment, undefined, context.http.redactText).parameters),
+    ...createPager(paging).first,
+  }
   return sendRequest(context.http, createRequest(context, parameters))
 }
 

@@ -8,15 +8,16 @@ import type { RestApiSettings } from './rest-request.ts'
 type Settings = NonNullable<RestApiSettings['increment']>
 
 const settings: Settings = { cursorField: 'at', parameter: 'since' }
+const redactText = (text: string) => text
 const now = Date.parse('2026-01-31T12:00:00Z')
 
 /** Reads records with these cursors. Returns the next cursor and the value of the parameter of the next request. */
 function readCursors(values: readonly unknown[], more: Partial<Settings> = {}, previous?: RestCursor) {
   const merged = { ...settings, ...more }
-  const increment = startIncrement(merged, previous)
+  const increment = startIncrement(merged, previous, redactText)
   increment.addRecords(values.map((at) => ({ at })))
   const cursor = increment.finish(now)
-  return { cursor, sent: startIncrement(merged, cursor ?? previous).parameters['since'] }
+  return { cursor, sent: startIncrement(merged, cursor ?? previous, redactText).parameters['since'] }
 }
 
 describe('the cursor of a REST API', () => {
@@ -73,7 +74,7 @@ describe('the cursor of a REST API', () => {
     expect(() => readCursors([undefined, null])).toThrow(
       'No record has a value in "at" (restApi.increment.cursorField). Choose a field that each record has.',
     )
-    const increment = startIncrement(settings, undefined)
+    const increment = startIncrement(settings, undefined, redactText)
     increment.addRecords([{ at: '2026-01-01' }, {}, { at: '' }, 'no record', null, []])
     expect([increment.withoutCursor, increment.finish(now)]).toEqual([
       2,

@@ -35,7 +35,11 @@ export interface RestIncrement {
 
 const maxExampleLength = 100
 
-export function startIncrement(settings: IncrementSettings, previous: RestCursor | undefined): RestIncrement {
+export function startIncrement(
+  settings: IncrementSettings,
+  previous: RestCursor | undefined,
+  redactText: (text: string) => string,
+): RestIncrement {
   const { cursorField, cursorType = 'TIMESTAMP' } = settings
   let latest: { position: bigint; example: string } | undefined
   let withCursor = 0
@@ -51,7 +55,7 @@ export function startIncrement(settings: IncrementSettings, previous: RestCursor
       }
       const example = formatParameter(value)
       const position = parseCursor(cursorType, example)
-      if (position === undefined) throw createUnsuitableProblem(settings, example)
+      if (position === undefined) throw createUnsuitableProblem(settings, redactText(example))
       withCursor += 1
       if (!latest || position > latest.position) latest = { position, example }
     }

@@ -13,7 +13,7 @@ const headerNamePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 /** Names of headers and parameters that usually contain a secret. */
 const secretHeaderPattern = /^(authorization|cookie)$|token|secret|password|api-?key|access-?key|credential|signature/i
 const secretParameterPattern =
-  /^(api_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
+  /^(key|app_?-?(key|id)|api_?-?key|subscription_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
 
 /** Throws `InvalidSetting` for settings of a REST API that the contract cannot express. */
 export function assertRestApi({ functionSource, payload, restApi }: FunctionSource): void {
@@ -29,15 +29,25 @@ export function assertRestApi({ functionSource, payload, restApi }: FunctionSour
     throw new InvalidSetting('/payload', 'A payload is for functions. Use restApi.query or restApi.body instead.')
   assertTokenLocation(functionSource)
   assertHeaders(functionSource, restApi)
-  assertParameters(restApi)
+  assertNoReadableSecrets(functionSource.url, restApi)
+  assertBody(restApi)
   assertPaging(restApi)
   assertIncrement(restApi)
 }
 
-/** Throws `InvalidSetting` for a username without its password. */
-export function assertRestSecrets({ functionSource }: FunctionSource, secrets: SourceSecrets): void {
-  if (functionSource.username !== undefined && !('authToken' in secrets))
+/** Throws `InvalidSetting` for a username without its password, and for a header that would replace the token. */
+export function assertRestSecrets({ functionSource, restApi }: FunctionSource, secrets: SourceSecrets): void {
+  const { username, headerName, parameterName } = functionSource
+  if (!('authToken' in secrets)) {
+    if (username === undefined) return
     throw new InvalidSetting('/functionSource/authToken', 'A username requires its password. Enter it as the token.')
+  }
+  const authorization = Object.keys(restApi?.headers ?? {}).find((name) => name.toLowerCase() === 'authorization')
+  if (authorization !== undefined && headerName === undefined && parameterName === undefined)
+    throw new InvalidSetting(
+      `/restApi/headers/${authorization}`,
+      'This header carries the token. Leave it out, or the token.',
+    )
 }
 
 function assertNoRestFields({ parameterName, username }: FunctionSource['functionSource']): void {
@@ -57,13 +67,13 @@ function assertTokenLocation({ headerName, parameterName, username }: FunctionSo
     )
 }
 
-function assertHeaders({ headerName = 'authorization' }: FunctionSource['functionSource'], { headers }: RestApi): void {
+function assertHeaders({ headerName }: FunctionSource['functionSource'], { headers }: RestApi): void {
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers ?? {})) {
     const pointer = `/restApi/headers/${toPointer(name)}`
     if (!headerNamePattern.test(name)) throw new InvalidSetting(pointer, 'The name of this header is invalid.')
     if (connectionHeaders.test(name)) throw new InvalidSetting(pointer, 'Sluice sets this header itself. Leave it out.')
-    if (name.toLowerCase() === headerName.toLowerCase() && headerName !== 'authorization')
+    if (name.toLowerCase() === headerName?.toLowerCase())
       throw new InvalidSetting(pointer, 'This header carries the token (headerName). Leave it out.')
     if (secretHeaderPattern.test(name)) assertVariable(pointer, value, 'authToken with headerName')
     if (seen.has(name.toLowerCase())) throw new InvalidSetting(pointer, 'This header is set twice. Set it once.')
@@ -71,10 +81,25 @@ function assertHeaders({ headerName = 'authorization' }: FunctionSource['functio
   }
 }
 
-function assertParameters({ query, method, body, parametersIn }: RestApi): void {
-  for (const [name, value] of Object.entries(query ?? {}))
+function assertNoReadableSecrets(url: string, { query = {}, body = {} }: RestApi): void {
+  for (const [name, value] of URL.canParse(url) ? new URL(url).searchParams : [])
+    if (secretParameterPattern.test(name))
+      assertVariable('/functionSource/url', value, `authToken with parameterName, ${JSON.stringify(name)}`)
+  for (const [name, value] of Object.entries(query))
     if (secretParameterPattern.test(name))
       assertVariable(`/restApi/query/${toPointer(name)}`, String(value), 'authToken with parameterName')
+  assertNoReadableSecretsIn(body, '/restApi/body')
+}
+
+function assertNoReadableSecretsIn(object: object, pointer: string): void {
+  for (const [name, value] of Object.entries(object)) {
+    const at = `${pointer}/${toPointer(name)}`
+    if (typeof value === 'string' && secretParameterPattern.test(name)) assertVariable(at, value, 'authToken')
+    else if (typeof value === 'object' && value !== null) assertNoReadableSecretsIn(value as object, at)
+  }
+}
+
+function assertBody({ method, body, parametersIn }: RestApi): void {
   if (method === 'POST') return
   if (body !== undefined) throw new InvalidSetting('/restApi/body', 'A GET request has no body. Set method to POST.')
   if (parametersIn === 'BODY')

@@ -264,8 +264,11 @@ describe('an incremental read', () => {
     await rest.load(settings)
     items = [{ id: 2, updated: '2026-01-02T00:00:00Z' }]
     expect(await failure(settings, 'INCREMENTAL')).toMatchObject({ code: 'INCREMENTAL_COLUMN_MISSING' })
-    items = [{ id: 2, at: 'soon' }]
-    expect(await failure(settings, 'INCREMENTAL')).toMatchObject({ code: 'INCREMENTAL_COLUMN_UNSUITABLE' })
+    items = [{ id: 2, at: `soon, ${secrets.authToken}` }]
+    expect(await failure(settings, 'INCREMENTAL')).toEqual({
+      code: 'INCREMENTAL_COLUMN_UNSUITABLE',
+      message: expect.stringMatching(/^The value "soon, \[redacted\]" of "at" .* is not of the type TIMESTAMP\./),
+    })
     expect(await rows()).toEqual(['1'])
   })
 
