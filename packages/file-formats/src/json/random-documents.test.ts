@@ -97,16 +97,16 @@ const value = fc.oneof(
 /** Few keys, so that objects share columns; some spelled with escapes, longer than sixteen bytes, or late. */
 const key = fc.constantFrom(
   'a',
-    'b',
-    'b',
-    'c',
-    '\\u0061',
-    'key of more than sixteen bytes',
-    'key of more than sixteen letters',
-    'é',
-    '\\u00e9',
-    'q\\"',
-    '0',
+  'b',
+  'b',
+  'c',
+  '\\u0061',
+  'key of more than sixteen bytes',
+  'key of more than sixteen letters',
+  'é',
+  '\\u00e9',
+  'q\\"',
+  '0',
 )
 const object = fc.array(fc.tuple(key, value), { minLength: 1, maxLength: 7 })
 
