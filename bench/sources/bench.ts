@@ -104,7 +104,19 @@ const cells = (texts: (string | number)[]): string => `| ${texts.join(' | ')} |`
 const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
 const rate = (amount: number, milliseconds: number): number => amount / (milliseconds / 1000)
 
-const heads = ['type', 'what', 'rows', 'MB', 'raw s', 'Sluice s', 'rows/s', 'MB/s', 'of raw', 'rows per CPU s of the worker', 'worker peak MiB']
+const heads = [
+  'type',
+  'what',
+  'rows',
+  'MB',
+  'raw s',
+  'Sluice s',
+  'rows/s',
+  'MB/s',
+  'of raw',
+  'rows per CPU s of the worker',
+  'worker peak MiB',
+]
 
 /** Returns the time of the raw download divided by the time of Sluice: 0.5 means half the speed of the download. */
 const ofRaw = ({ raw, sluice }: SourceResult): number => raw.milliseconds / sluice.milliseconds

@@ -15,12 +15,16 @@ import { type BenchContext, figuresOf, type MeasureReport, ratio } from './measu
 const psql = 'psql \\copy'
 const smallLines = 60
 
-/** A load through Sluice whose processor time in the worker is measured. */
+/** A loader that measures the processor time of the worker. */
 interface MeasuredLoader extends Loader {
   workerMs: number[]
 }
 
-async function createMeasuredLoader({ installation }: BenchContext, label: string, path: string): Promise<MeasuredLoader> {
+async function createMeasuredLoader(
+  { installation }: BenchContext,
+  label: string,
+  path: string,
+): Promise<MeasuredLoader> {
   const name = `json_${label.toLowerCase().replace(/[^a-z0-9]+/g, '_')}`
   const file = { path, size: (await stat(path)).size }
   const loader = await createSluiceLoader(installation, { name, type: 'CSV_UPLOAD', file })

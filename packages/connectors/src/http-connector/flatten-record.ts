@@ -51,10 +51,10 @@ const maxIdLength = 2_000
 /** Maximum characters of all paths and ids of a record. In a deeply nested record with short names, they are much longer than the record. */
 const maxTotalNameLength = 50_000_000
 
-/** Maximum number of fields with a plan. Records whose field names are data could have any number. */
+/** Maximum number of fields with a plan. Field names that are data could have any number. */
 const maxPlannedFields = 20_000
 
-/** How the fields of one object of a record become columns. It is remembered, because records resemble each other. */
+/** The columns for the fields of one object of a record. It is remembered, because records resemble each other. */
 class ObjectPlan {
   readonly fields = new Map<string, FieldPlan>()
   /** The prefix of the paths of columns, such as `address.`. */

@@ -207,7 +207,7 @@ export class SeenKeys {
   }
 }
 
-/** Returns a hash of 32 bits (FNV-1a). It only has to tell versions of one record apart. */
+/** Returns a hash of 32 bits (FNV-1a). It distinguishes versions of one record. */
 function hashTexts(texts: readonly string[]): number {
   let hashed = 0x811c9dc5
   for (const text of texts)

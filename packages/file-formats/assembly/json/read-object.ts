@@ -1,7 +1,7 @@
 import { KEYS, KINDS, SPELLINGS, SPELLINGS_BYTES, VALUES } from './json-memory'
 import {
   afterSpace, broken, COMMA, COMMA_OR_BRACE_EXPECTED, HAS_ESCAPE, HAS_HUGE_NUMBER, HAS_LONE_SURROGATE, HAS_NUL, KEY_EXPECTED,
-  KEY_NOT_UTF8, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT, QUOTE, marks, clearMarks, scanColon, scanPlain, scanString, scanValue,
+  KEY_NOT_UTF8, ENDS_EARLY, OPEN_ARRAY, OPEN_OBJECT, QUOTE, marks, clearMarks, scanColon, scanPlain, scanString, scanValue,
 } from './scan-value'
 
 /** Kinds of the values of the current object. A null counts as absent. */
@@ -12,9 +12,9 @@ export const ESCAPED_TEXT: u8 = 3
 export const NESTED_VALUE: u8 = 4
 
 const CLOSE_OBJECT: u8 = 125
-const LETTER_N: u8 = 110
+const LOWER_N: u8 = 110
 
-/** Keys compared before the host is asked: objects rarely omit more keys at once. */
+/** Number of keys compared before a call of the host. Objects rarely omit more keys at once. */
 const COMPARED_KEYS: i32 = 16
 
 /** The number of columns. */
@@ -34,7 +34,7 @@ export function forgetColumns(): void {
   spellingsEnd = SPELLINGS
 }
 
-/** Adds a column whose key has this spelling. It is remembered while there is room; the host remembers all. */
+/** Adds a column for a key with this spelling. Spellings are stored up to a limit; the host stores all. */
 export function addColumn(from: usize, length: usize): void {
   const key = KEYS + <usize>width * 8
   width++
@@ -47,7 +47,7 @@ export function addColumn(from: usize, length: usize): void {
 }
 
 /**
- * Notes where the values of the object at `from` are, by column. Returns the position after it, NEEDS_MORE or INVALID_JSON. The last
+ * Notes where the values of the object at `from` are, by column. Returns the position after it, ENDS_EARLY or INVALID_JSON. The last
  * value of a duplicate key counts.
  */
 export function readObject(from: usize, end: usize): i32 {
@@ -57,7 +57,7 @@ export function readObject(from: usize, end: usize): i32 {
   let at = afterSpace(from + 1, end)
   if (at < end && load<u8>(at) == CLOSE_OBJECT) return <i32>at + 1
   while (true) {
-    if (at >= end) return NEEDS_MORE
+    if (at >= end) return ENDS_EARLY
     if (load<u8>(at) != QUOTE) return broken(KEY_EXPECTED, at)
     let column = expected
     let closed = afterKey(column, at, end)
@@ -77,7 +77,7 @@ export function readObject(from: usize, end: usize): i32 {
     const next = readValue(afterSpace(<usize>value, end), end, column)
     if (next < 0) return next
     at = afterSpace(<usize>next, end)
-    if (at >= end) return NEEDS_MORE
+    if (at >= end) return ENDS_EARLY
     const byte = load<u8>(at)
     if (byte == CLOSE_OBJECT) return <i32>at + 1
     if (byte != COMMA) return broken(COMMA_OR_BRACE_EXPECTED, at)
@@ -124,7 +124,7 @@ function addOrFindColumn(from: usize, to: usize): i32 {
 }
 
 @inline function readValue(from: usize, end: usize, column: i32): i32 {
-  if (from >= end) return NEEDS_MORE
+  if (from >= end) return ENDS_EARLY
   clearMarks()
   const byte = load<u8>(from)
   const isText = byte == QUOTE
@@ -137,16 +137,16 @@ function addOrFindColumn(from: usize, to: usize): i32 {
   store<u32>(value, <u32>to - quote, 4)
   const kind: u8 = isText
     ? marks & HAS_ESCAPE ? ESCAPED_TEXT : TEXT_VALUE
-    : isNested ? NESTED_VALUE : byte == LETTER_N ? ABSENT_VALUE : PLAIN_VALUE
+    : isNested ? NESTED_VALUE : byte == LOWER_N ? ABSENT_VALUE : PLAIN_VALUE
   store<u8>(KINDS + <usize>column, kind)
   if (marks & ~HAS_ESCAPE) refuse(marks, isNested, column)
   return to
 }
 
 /** Notes a value that cannot be stored: a number of any size can, unless it is part of JSONB. */
-function refuse(found: i32, isNested: bool, column: i32): void {
+function refuse(valueMarks: i32, isNested: bool, column: i32): void {
   if (unfitColumn >= 0) return
-  if ((found & (HAS_NUL | HAS_LONE_SURROGATE)) == 0 && !(isNested && (found & HAS_HUGE_NUMBER) != 0)) return
+  if ((valueMarks & (HAS_NUL | HAS_LONE_SURROGATE)) == 0 && !(isNested && (valueMarks & HAS_HUGE_NUMBER) != 0)) return
   unfitColumn = column
-  unfitMarks = found
+  unfitMarks = valueMarks
 }

@@ -1,7 +1,7 @@
 import { MAX_DEPTH, OPEN } from './json-memory'
 
 /** Results of a scan that are not positions: the available bytes end too early, or they are not JSON. */
-export const NEEDS_MORE: i32 = -1
+export const ENDS_EARLY: i32 = -1
 export const INVALID_JSON: i32 = -2
 
 /** Bits of `marks`. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair. HAS_HUGE_NUMBER: a number that JSONB cannot store. */
@@ -28,7 +28,7 @@ export const BACKSLASH: u8 = 92
 export const OPEN_ARRAY: u8 = 91
 export const OPEN_OBJECT: u8 = 123
 const COLON: u8 = 58
-const LETTER_U: u8 = 117
+const LOWER_U: u8 = 117
 
 /** PostgreSQL keeps 16,383 digits after the decimal point. */
 const LONGEST_NUMBER: usize = 16_000
@@ -59,13 +59,13 @@ export function broken(why: i32, at: usize): i32 {
   return at
 }
 
-/** Scans any value (strict RFC 8259) after optional white space. Returns the position after it, NEEDS_MORE or INVALID_JSON. */
+/** Scans any value (strict RFC 8259) after optional white space. Returns the position after it, ENDS_EARLY or INVALID_JSON. */
 export function scanValue(from: usize, end: usize): i32 {
   let depth = 0
   let at = from
   while (true) {
     at = afterSpace(at, end)
-    if (at >= end) return NEEDS_MORE
+    if (at >= end) return ENDS_EARLY
     const byte = load<u8>(at)
     let next: i32
     if (byte == QUOTE) next = scanString(at, end)
@@ -74,7 +74,7 @@ export function scanValue(from: usize, end: usize): i32 {
       store<u8>(OPEN + <usize>depth, byte)
       depth++
       at = afterSpace(at + 1, end)
-      if (at >= end) return NEEDS_MORE
+      if (at >= end) return ENDS_EARLY
       // In ASCII, the code of a closing bracket is the code of its opening bracket plus two.
       if (load<u8>(at) != byte + 2) {
         if (byte == OPEN_ARRAY) continue
@@ -91,7 +91,7 @@ export function scanValue(from: usize, end: usize): i32 {
     for (;;) {
       if (depth == 0) return <i32>at
       at = afterSpace(at, end)
-      if (at >= end) return NEEDS_MORE
+      if (at >= end) return ENDS_EARLY
       const opened = load<u8>(OPEN + <usize>(depth - 1))
       const after = load<u8>(at)
       if (after == COMMA) {
@@ -111,7 +111,7 @@ export function scanValue(from: usize, end: usize): i32 {
 
 /** Scans a key and its colon. */
 export function scanKey(from: usize, end: usize): i32 {
-  if (from >= end) return NEEDS_MORE
+  if (from >= end) return ENDS_EARLY
   if (load<u8>(from) != QUOTE) return broken(KEY_EXPECTED, from)
   const closed = scanString(from, end)
   return closed < 0 ? closed : scanColon(<usize>closed, end)
@@ -119,7 +119,7 @@ export function scanKey(from: usize, end: usize): i32 {
 
 export function scanColon(from: usize, end: usize): i32 {
   const at = afterSpace(from, end)
-  if (at >= end) return NEEDS_MORE
+  if (at >= end) return ENDS_EARLY
   return load<u8>(at) == COLON ? <i32>at + 1 : broken(COLON_EXPECTED, at)
 }
 
@@ -147,21 +147,21 @@ export function scanString(from: usize, end: usize): i32 {
     if (after < 0) return after
     at = <usize>after
   }
-  return NEEDS_MORE
+  return ENDS_EARLY
 }
 
 /** Scans a backslash and what it escapes; both halves of a surrogate pair. */
 function scanEscape(from: usize, end: usize): i32 {
-  if (from + 1 >= end) return NEEDS_MORE
-  const letter = load<u8>(from, 1)
-  if (letter != LETTER_U) return isEscapeLetter(letter) ? <i32>from + 2 : broken(BAD_ESCAPE, from)
+  if (from + 1 >= end) return ENDS_EARLY
+  const character = load<u8>(from, 1)
+  if (character != LOWER_U) return isEscapeCharacter(character) ? <i32>from + 2 : broken(BAD_ESCAPE, from)
   const unit = scanUnit(from, end)
   if (unit < 0) return unit
   if (unit == 0) marks |= HAS_NUL
   if ((unit & 0xf800) != 0xd800) return <i32>from + 6
   if (unit < 0xdc00) {
-    if (from + 8 > end) return NEEDS_MORE
-    if (load<u8>(from, 6) == BACKSLASH && load<u8>(from, 7) == LETTER_U) {
+    if (from + 8 > end) return ENDS_EARLY
+    if (load<u8>(from, 6) == BACKSLASH && load<u8>(from, 7) == LOWER_U) {
       const low = scanUnit(from + 6, end)
       if (low < 0) return low
       if ((low & 0xfc00) == 0xdc00) return <i32>from + 12
@@ -171,15 +171,15 @@ function scanEscape(from: usize, end: usize): i32 {
   return <i32>from + 6
 }
 
-/** Whether a backslash may precede the letter: one of `"\/bfnrt`. */
-@inline function isEscapeLetter(letter: u8): bool {
-  return letter == QUOTE || letter == BACKSLASH || letter == 47 || letter == 98 || letter == 102 || letter == 110 ||
-    letter == 114 || letter == 116
+/** Whether a backslash may precede the character: one of `"\/bfnrt`. */
+@inline function isEscapeCharacter(character: u8): bool {
+  return character == QUOTE || character == BACKSLASH || character == 47 || character == 98 || character == 102 || character == 110 ||
+    character == 114 || character == 116
 }
 
-/** Returns the code unit of a `\uXXXX`, NEEDS_MORE or INVALID_JSON. */
+/** Returns the code unit of a `\uXXXX`, ENDS_EARLY or INVALID_JSON. */
 function scanUnit(from: usize, end: usize): i32 {
-  if (from + 6 > end) return NEEDS_MORE
+  if (from + 6 > end) return ENDS_EARLY
   const unit = unitAt(from)
   return unit < 0 ? broken(BAD_ESCAPE, from) : unit
 }
@@ -189,8 +189,8 @@ export function unitAt(from: usize): i32 {
   let unit = 0
   for (let at = from + 2; at < from + 6; at++) {
     const byte = load<u8>(at)
-    const letter = byte | 32
-    const digit = isDigit(byte) ? <i32>byte - 48 : letter >= 97 && letter <= 102 ? <i32>letter - 87 : -1
+    const character = byte | 32
+    const digit = isDigit(byte) ? <i32>byte - 48 : character >= 97 && character <= 102 ? <i32>character - 87 : -1
     if (digit < 0) return -1
     unit = (unit << 4) | digit
   }
@@ -216,7 +216,7 @@ function scanWord(from: usize, end: usize): i32 {
   const length: usize = isFalse ? 5 : 4
   if (word == 0) return broken(VALUE_EXPECTED, from)
   for (let i: usize = 1; i < length; i++) {
-    if (from + i >= end) return NEEDS_MORE
+    if (from + i >= end) return ENDS_EARLY
     if (load<u8>(from + i) != (i == 4 ? 101 : <u8>(word >> (<u32>i * 8)))) return broken(VALUE_EXPECTED, from)
   }
   return <i32>(from + length)
@@ -227,12 +227,12 @@ function scanNumber(from: usize, end: usize): i32 {
   let at = load<u8>(from) == 45 ? from + 1 : from
   const first = at
   at = afterDigits(at, end)
-  if (at == end) return NEEDS_MORE
+  if (at == end) return ENDS_EARLY
   if (at == first || (load<u8>(first) == 48 && at - first > 1)) return broken(BAD_NUMBER, from)
   if (load<u8>(at) == 46) {
     const fraction = ++at
     at = afterDigits(at, end)
-    if (at == end) return NEEDS_MORE
+    if (at == end) return ENDS_EARLY
     if (at == fraction) return broken(BAD_NUMBER, from)
   }
   let power: usize = 0
@@ -241,7 +241,7 @@ function scanNumber(from: usize, end: usize): i32 {
     if (at < end && (load<u8>(at) == 43 || load<u8>(at) == 45)) at++
     const exponent = at
     at = afterDigits(at, end)
-    if (at >= end) return NEEDS_MORE
+    if (at >= end) return ENDS_EARLY
     if (at == exponent) return broken(BAD_NUMBER, from)
     if (at - exponent > 4) marks |= HAS_HUGE_NUMBER
     else for (let i = exponent; i < at; i++) power = power * 10 + <usize>(load<u8>(i) - 48)

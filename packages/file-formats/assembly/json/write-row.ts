@@ -10,7 +10,7 @@ const SEEN_TEXT: u8 = 8
 
 /** Results of `writeRow`. IS_UNFIT: a value cannot be stored. */
 const WRITTEN: i32 = 0
-const OUT_IS_FULL: i32 = 1
+const BATCH_IS_FULL: i32 = 1
 const IS_UNFIT: i32 = 2
 
 /** Bytes of lines after which OUT is full; a longer line has OUT for itself. */
@@ -35,7 +35,7 @@ export function writeRow(bytes: usize): i32 {
   if (unfitColumn >= 0) return IS_UNFIT
   // Doubled quotes make a value at most twice as long; each value has a comma and two quotes of its own.
   const needed: usize = (bytes << 1) + <usize>(3 * width + 1)
-  if (outEnd != OUT && outEnd + needed > OUT + BATCH_BYTES) return OUT_IS_FULL
+  if (outEnd != OUT && outEnd + needed > OUT + BATCH_BYTES) return BATCH_IS_FULL
   let out = outEnd
   for (let column = 0; column < width; column++) {
     if (column > 0) out = put(out, COMMA)
@@ -117,10 +117,10 @@ function copyUnescaped(start: usize, from: usize, to: usize): usize {
     at += taken
     out += taken
     if (mask == 0) continue
-    const letter = load<u8>(at, 1)
-    if (letter != 117) {
-      if (letter == QUOTE) out = put(out, QUOTE)
-      out = put(out, escapedByte(letter))
+    const character = load<u8>(at, 1)
+    if (character != 117) {
+      if (character == QUOTE) out = put(out, QUOTE)
+      out = put(out, escapedByte(character))
       at += 2
       continue
     }
@@ -135,9 +135,9 @@ function copyUnescaped(start: usize, from: usize, to: usize): usize {
   return out
 }
 
-/** Returns the byte that a letter after a backslash means. */
-function escapedByte(letter: u8): u8 {
-  switch (letter) {
+/** Returns the byte that a character after a backslash means. */
+function escapedByte(character: u8): u8 {
+  switch (character) {
     case 98:
       return 8
     case 102:
@@ -149,7 +149,7 @@ function escapedByte(letter: u8): u8 {
     case 116:
       return 9
     default:
-      return letter
+      return character
   }
 }
 

@@ -12,7 +12,7 @@ const HAS_LONE_SURROGATE = 4
 
 /** Results of `writeRow`. */
 const WRITTEN = 0
-const OUT_IS_FULL = 1
+const BATCH_IS_FULL = 1
 
 const { run, out } = wasmJson
 const windowStart = run.IN.value
@@ -46,7 +46,7 @@ class JsonRecord {
   /** Writes the object that was read last, which has so many bytes. Returns false if it is unfit. */
   write(writer: SpoolWriter, length: number): boolean {
     let outcome = run.writeRow(length)
-    if (outcome === OUT_IS_FULL) {
+    if (outcome === BATCH_IS_FULL) {
       this.flush(writer)
       outcome = run.writeRow(length)
     }
