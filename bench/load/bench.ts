@@ -14,6 +14,7 @@ import { postgresToPostgres } from './measures/databases.ts'
 import { exports } from './measures/exports.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
+import { ndjson } from './measures/ndjson.ts'
 import { parquet } from './measures/parquet.ts'
 import { profile } from './measures/profile.ts'
 import { heading, markdown } from './report.ts'
@@ -25,7 +26,7 @@ const { values: options } = parseArgs({
     /** Writes the report to bench/results/load.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, separated by commas. */
-    only: { type: 'string', default: 'csv,profile,parquet,postgres,mariadb,exports,beside' },
+    only: { type: 'string', default: 'csv,profile,ndjson,parquet,postgres,mariadb,exports,beside' },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '10,100,1000' },
@@ -38,6 +39,7 @@ const { values: options } = parseArgs({
 const measures: Record<string, (context: BenchContext) => AsyncGenerator<MeasureReport>> = {
   csv: (context) => csv(context, options.kinds.split(',') as KindName[]),
   profile: (context) => profile(context, Math.min(100, Math.max(...context.sizes))),
+  ndjson: (context) => ndjson(context, Math.min(100, Math.max(...context.sizes))),
   parquet: (context) => parquet(context, Math.max(...context.sizes)),
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.

@@ -141,7 +141,44 @@ const quoted: TableKind = {
   },
 }
 
-export const tableKinds = { wide, narrow, quoted }
+/** Twelve columns, of which two have nested values: the rows of NDJSON files. */
+const nested: TableKind = {
+  columns: [
+    'id bigint',
+    'customer_id integer',
+    'big_ref bigint',
+    'qty smallint',
+    'price numeric(8,2)',
+    'active boolean',
+    'order_date date',
+    'created_at timestamp',
+    'sku text',
+    'country text',
+    'address jsonb',
+    'tags jsonb',
+  ],
+  line: (number, random) => {
+    const address = { city: 'Zürich', zip: random.below(10_000), geo: [random.below(90), random.below(180)] }
+    const tags = ['a', fox.slice(1, 1 + random.below(30))]
+    const json = (value: object) => `"${JSON.stringify(value).replaceAll('"', '""')}"`
+    return `${[
+      4_000_000_000 + number,
+      nullable(random, 50, () => String(random.below(1_000_000))),
+      (BigInt(random.word()) * BigInt(random.word())) / 4n,
+      random.below(500),
+      cents(random),
+      random.below(2) === 0,
+      date(random),
+      new Date(firstDay + random.word() * 80).toISOString().slice(0, 23).replace('T', ' '),
+      `SKU-${random.word().toString(16).toUpperCase().padStart(8, '0')}`,
+      countries[random.below(10)],
+      json(address),
+      json(tags),
+    ].join(',')}\n`
+  },
+}
+
+export const tableKinds = { wide, narrow, quoted, nested }
 export type KindName = keyof typeof tableKinds
 
 /** A generator whose seed determines its numbers, on every machine. */

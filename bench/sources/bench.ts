@@ -104,7 +104,19 @@ const cells = (texts: (string | number)[]): string => `| ${texts.join(' | ')} |`
 const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
 const rate = (amount: number, milliseconds: number): number => amount / (milliseconds / 1000)
 
-const heads = ['type', 'what', 'rows', 'MB', 'raw s', 'Sluice s', 'rows/s', 'MB/s', 'of raw', 'worker peak MiB']
+const heads = [
+  'type',
+  'what',
+  'rows',
+  'MB',
+  'raw s',
+  'Sluice s',
+  'rows/s',
+  'MB/s',
+  'of raw',
+  'rows per CPU s of the worker',
+  'worker peak MiB',
+]
 
 /** Returns the time of the raw download divided by the time of Sluice: 0.5 means half the speed of the download. */
 const ofRaw = ({ raw, sluice }: SourceResult): number => raw.milliseconds / sluice.milliseconds
@@ -112,7 +124,7 @@ const ofRaw = ({ raw, sluice }: SourceResult): number => raw.milliseconds / slui
 const head = (): string => [cells(heads), cells(heads.map((_, index) => (index < 2 ? '---' : '---:')))].join('\n')
 
 const row = (line: SourceResult): string => {
-  const { type, what, rows, bytes, raw, sluice } = line
+  const { type, what, rows, bytes, raw, sluice, workerMs } = line
   const rowsEach = Math.round(rate(rows, sluice.milliseconds)).toLocaleString('en')
   return cells([
     `\`${type}\``,
@@ -124,6 +136,7 @@ const row = (line: SourceResult): string => {
     rowsEach,
     rate(bytes / 1e6, sluice.milliseconds).toFixed(1),
     ofRaw(line).toFixed(2),
+    Math.round(rate(rows, workerMs)).toLocaleString('en'),
     sluice.memory.toFixed(0),
   ])
 }

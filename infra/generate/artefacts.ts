@@ -63,6 +63,13 @@ export const scanner = (): Promise<Artefact> =>
     '900',
   ])
 
+/** Compiles the scanner of JSON. Its areas of memory take 1,400 pages. */
+export const jsonScanner = (): Promise<Artefact> =>
+  compile('packages/file-formats/assembly/json/json-scanner.ts', 'packages/file-formats/generated/json.wasm', [
+    '--initialMemory',
+    '1400',
+  ])
+
 /** Compiles the measures of table profiles. */
 export const measure = (): Promise<Artefact> =>
   compile('packages/row-stream/assembly/row-measure.ts', 'packages/row-stream/generated/measure.wasm')

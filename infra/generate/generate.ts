@@ -4,7 +4,7 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { Refusal, refuse } from '../user-error.ts'
 import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
-import { type Artefact, databaseTypesOf, lockFile, measure, openapiOf, scanner } from './artefacts.ts'
+import { type Artefact, databaseTypesOf, jsonScanner, lockFile, measure, openapiOf, scanner } from './artefacts.ts'
 import { clientModules } from './client-modules.ts'
 import { conformancePage } from './conformance-page.ts'
 import { problemsPage } from './problems-page.ts'
@@ -13,7 +13,7 @@ import { searchPage } from './search-page.ts'
 
 /**
  * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the operations
- * and types of packages/client, the pages of problems, roles, search properties and conformance, the compiled scanner and measures, and the platforms of the lock file. With
+ * and types of packages/client, the pages of problems, roles, search properties and conformance, the compiled scanners and measures, and the platforms of the lock file. With
  * `--check` it writes nothing, names the files that differ, and exits with 1.
  */
 
@@ -24,6 +24,7 @@ const artefacts = async (): Promise<Artefact[]> => {
   const outcomes = await Promise.allSettled([
     lockFile(),
     scanner(),
+    jsonScanner(),
     measure(),
     Promise.try(problemsPage),
     Promise.try(rolesPage),

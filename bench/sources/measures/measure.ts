@@ -1,3 +1,5 @@
+import { median } from '../../statistics.ts'
+import { processorTime } from '../../load/processor-time.ts'
 import { makeFile } from '../../load/data-files.ts'
 import { createSourceDatabase } from '../../load/measures/databases.ts'
 import { type TableContent, readContent } from '../../load/table-content.ts'
@@ -23,6 +25,8 @@ export interface SourceResult {
   bytes: number
   raw: Figures
   sluice: Figures
+  /** Median processor time of the worker for one load, in milliseconds. */
+  workerMs: number
 }
 
 interface Comparison {
@@ -38,8 +42,20 @@ export async function compare(
   context: BenchContext,
   { type, what, raw, sluice, expected }: Comparison,
 ): Promise<SourceResult> {
-  const [first, second] = await runInterleaved([raw, sluice], context.rounds, context.peers, expected)
-  return { type, what, rows: Number(expected.rows), bytes: raw.bytes(), raw: first!, sluice: second! }
+  const { workerPid } = context.installation
+  const workerMs: number[] = []
+  const measured: Loader = {
+    ...sluice,
+    async load() {
+      const before = await processorTime(workerPid)
+      const cost = await sluice.load()
+      workerMs.push((await processorTime(workerPid)) - before)
+      return cost
+    },
+  }
+  const [first, second] = await runInterleaved([raw, measured], context.rounds, context.peers, expected)
+  const rows = Number(expected.rows)
+  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs: median(workerMs) }
 }
 
 /**

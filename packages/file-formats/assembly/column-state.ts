@@ -32,10 +32,11 @@ export const AS_NOTHING: u8 = 13
 
 /**
  * The check of a column's values, as bits. PROVEN: the type is inferred, and writing every value proves it; otherwise the type is given,
- * and a row that does not fit is rejected. APART: the stored type is wider.
+ * and a row that does not fit is rejected. APART: the stored type is wider. VALID_JSON: the source has checked the JSON.
  */
 export const PROVEN: u8 = 1
 export const APART: u8 = 2
+export const VALID_JSON: u8 = 4
 
 /*
  * The state of a column. Observed: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date spellings that fit all

@@ -1,4 +1,4 @@
-import { AS_TEXT, checkAt, PROVEN, stateOf, storedAt } from './column-state'
+import { AS_JSON, AS_TEXT, checkAt, PROVEN, stateOf, storedAt, VALID_JSON } from './column-state'
 import { fieldOf } from './fields'
 import { REFUSED, UNFIT } from './value-result-codes'
 import { writeField } from './write-value'
@@ -29,11 +29,18 @@ export function encodeRecord(width: i32, out: usize): usize {
   return at
 }
 
+/** Whether no value of a column rejects its row. */
+@inline function acceptsAny(state: usize): bool {
+  const check = checkAt(state)
+  if ((check & PROVEN) != 0) return true
+  return storedAt(state) == AS_TEXT ? check == 0 : check == VALID_JSON && storedAt(state) == AS_JSON
+}
+
 /** Whether a value of the current record does not fit the given type of its column, which `blamed` then holds. Overwrites `scratch`. */
 export function isRefused(width: i32, scratch: usize): bool {
   for (let column = 0; column < width; column++) {
     const state = stateOf(column)
-    if ((checkAt(state) & PROVEN) != 0 || (checkAt(state) == 0 && storedAt(state) == AS_TEXT)) continue
+    if (acceptsAny(state)) continue
     if (writeField(scratch, fieldOf(column), state) != REFUSED) continue
     blamed = column
     refused = true

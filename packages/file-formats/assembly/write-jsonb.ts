@@ -1,3 +1,4 @@
+import { checkAt, VALID_JSON } from './column-state'
 import { REFUSED } from './value-result-codes'
 
 /** Whether PostgreSQL can store this text as JSONB. */
@@ -5,8 +6,8 @@ import { REFUSED } from './value-result-codes'
 declare function isJson(from: usize, length: i32): i32
 
 /** Writes the version byte of binary JSONB at `out`, before the text at the next byte. */
-export function asJson(out: usize, length: i32): i32 {
-  if (isJson(out + 1, length) == 0) return REFUSED
+export function asJson(out: usize, length: i32, state: usize): i32 {
+  if ((checkAt(state) & VALID_JSON) == 0 && isJson(out + 1, length) == 0) return REFUSED
   store<u8>(out, 1)
   return length + 1
 }

@@ -43,7 +43,7 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
     const length = proven
       ? writeGuessed(out, from, to, typeAt(state), state)
       : typeAt(state) == AS_JSON
-        ? asJson(out, writeText(out + 1, field, from, to))
+        ? asJson(out, writeText(out + 1, field, from, to), state)
         : writeGiven(out, from, to, typeAt(state), <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), state)
     if (length < 0 && from != to) return proven ? UNFIT : REFUSED
   }
@@ -53,7 +53,7 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
     case AS_VARCHAR:
       return withinCharacters(out, writeText(out, field, from, to), <i32>mostCharactersAt(state))
     case AS_JSON:
-      return asJson(out, writeText(out + 1, field, from, to))
+      return asJson(out, writeText(out + 1, field, from, to), state)
     case AS_REAL: {
       const length = writeReal(out, from, to)
       return length == UNFIT ? REFUSED : length

@@ -8,23 +8,34 @@ const typedJson = JSON as unknown as {
 }
 
 /**
- * Matches numbers of at least sixteen characters, which can exceed the precision of a JavaScript number. The pattern reads only
- * sixteen of them, because an unlimited quantifier overflows the stack for a number with millions of digits.
+ * Matches the start of a number of at least sixteen characters, which can exceed the precision of a JavaScript number. The pattern
+ * reads only sixteen of them, because an unlimited quantifier overflows the stack for a number with millions of digits.
  */
-const longNumberPattern = /[:[,\s]-?\d[\d.]{15}/
+const longNumberPattern = /[:[,\s]-?\d[\d.]{15}/g
+/** Maximum characters of a number that JavaScript prints. */
+const maxPrintedLength = 25
 
 /**
  * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an object that `isExactNumber` recognizes
  * and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` as `assertJsonLimits` does.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
-  const hasLongNumbers = longNumberPattern.test(text)
+  const needsExactNumbers = hasInexactNumber(text)
   // The limit is halved, because keeping the digits takes twice the memory and up to five times as long for each value.
-  assertJsonLimits(text, hasLongNumbers ? maxValues / 2 : maxValues)
-  if (!hasLongNumbers) return JSON.parse(text)
+  assertJsonLimits(text, needsExactNumbers ? maxValues / 2 : maxValues)
+  if (!needsExactNumbers) return JSON.parse(text)
   return typedJson.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? typedJson.rawJSON(source) : value,
   )
+}
+
+/** Returns whether a long number would lose digits as a JavaScript number. Coordinates, which are long, usually lose none. */
+function hasInexactNumber(text: string): boolean {
+  for (const { index } of text.matchAll(longNumberPattern)) {
+    const [number] = /^[-+\d.eE]*/.exec(text.slice(index + 1, index + 2 + maxPrintedLength))!
+    if (String(Number(number)) !== number) return true
+  }
+  return false
 }
 
 export const isExactNumber = (value: unknown): value is object => typedJson.isRawJSON(value)

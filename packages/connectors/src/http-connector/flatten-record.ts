@@ -3,19 +3,27 @@ import { isExactNumber } from './exact-json.ts'
 /** A value of a record, before the type of its column is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
 
-/** The values of a row by column path, in the order of the record. */
-export type RecordRow = Map<string, RecordValue>
+/** Flags for the kinds of values in a column, combined by bitwise OR. */
+export const TEXT_VALUE = 1
+export const OTHER_VALUE = 2
+export const NESTED_VALUE = 4
 
-/** A row of a group: one object of a list in a record. Each group becomes a child table. */
-export interface GroupRow {
-  /** Names of the groups from the outermost to this one. */
+/** A row as the fields of a JSON object. A record becomes a row of its own, and one for each object of its groups. */
+export interface FlattenedRow {
+  /** Names of the groups from the outermost to the one of this row, joined by NUL. Empty for the record itself. */
+  groupPath: string
   groups: readonly string[]
-  row: RecordRow
+  /** Pieces of the fields as JSON, without the braces around them. They are joined once, which creates less garbage than adding texts. */
+  pieces: (string | number | boolean)[]
+  /** Values of a kind that no accepted row has had in their column. */
+  newKinds: { column: FlattenedColumn; kind: number }[]
 }
 
-export interface FlattenedRecord {
-  row: RecordRow
-  groups: GroupRow[]
+/** A column that a field of a record fills. */
+export interface FlattenedColumn {
+  path: string
+  /** Kinds of its values in accepted rows. The receiver of the rows updates it. */
+  kinds: number
 }
 
 export interface FlattenOptions {
@@ -43,55 +51,174 @@ const maxIdLength = 2_000
 /** Maximum characters of all paths and ids of a record. In a deeply nested record with short names, they are much longer than the record. */
 const maxTotalNameLength = 50_000_000
 
-/**
- * Converts a record to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables, and GeoJSON points
- * become three columns. Other lists and shapes stay JSON. `id` must be unique to the record. Throws `BadRecord`.
- */
-export function flattenRecord(record: object, id: RecordValue, options: FlattenOptions = {}): FlattenedRecord {
-  const row: RecordRow = new Map()
-  const state: FlattenState = { options, groupRows: [], nameLength: 0 }
-  flattenObject(record, { row, prefix: '', path: '', groups: [], id, rootId: id, depth: 0 }, state)
-  return { row, groups: state.groupRows }
-}
+/** Maximum number of fields with a plan. Field names that are data could have any number. */
+const maxPlannedFields = 20_000
 
-interface FlattenPosition {
-  row: RecordRow
+/** The columns for the fields of one object of a record. It is remembered, because records resemble each other. */
+class ObjectPlan {
+  readonly fields = new Map<string, FieldPlan>()
   /** The prefix of the paths of columns, such as `address.`. */
-  prefix: string
+  readonly prefix: string
   /** The path of the group, which some systems repeat in the name of each field. Empty outside of groups. */
-  path: string
-  groups: readonly string[]
-  id: RecordValue
-  rootId: RecordValue
-  depth: number
-}
+  readonly path: string
+  readonly groups: readonly string[]
+  readonly groupPath: string
+  readonly depth: number
 
-interface FlattenState {
-  options: FlattenOptions
-  groupRows: GroupRow[]
-  /** Total characters of all paths and ids so far. */
-  nameLength: number
-}
-
-function flattenObject(object: object, position: FlattenPosition, flattening: FlattenState): void {
-  const { row, prefix, depth } = position
-  const { options } = flattening
-  if (depth > maxRecordDepth) throw new BadRecord(`is nested deeper than ${maxRecordDepth} levels`, prefix)
-  for (const [key, value] of Object.entries(object)) {
-    if (value === null || value === undefined) continue
-    const path = getColumnPath(key, position)
-    addNameLength(path, path, flattening)
-    if (typeof value !== 'object') setValue(row, path, value as RecordValue)
-    else if (isExactNumber(value)) row.set(path, value)
-    else if (options.isStoredAsJson?.(path)) setValue(row, path, value as object)
-    else if (Array.isArray(value)) flattenList(value, key, path, position, flattening)
-    else if (options.isRepeatGroup?.(path)) flattenList([value], key, path, position, flattening)
-    else if ('type' in value && 'coordinates' in value) setGeoJson(value as GeoJsonShape, path, row)
-    else flattenObject(value as object, { ...position, prefix: `${path}.`, depth: depth + 1 }, flattening)
+  constructor({ prefix, path, groups, depth }: Pick<ObjectPlan, 'prefix' | 'path' | 'groups' | 'depth'>) {
+    this.prefix = prefix
+    this.path = path
+    this.groups = groups
+    this.groupPath = groups.join('\0')
+    this.depth = depth
   }
 }
 
-function getColumnPath(key: string, { prefix, path }: FlattenPosition): string {
+class FieldPlan implements FlattenedColumn {
+  readonly path: string
+  /** A comma, the name of the field and a colon, as JSON. */
+  readonly json: string
+  /** The same and a quote. */
+  readonly textJson: string
+  kinds = 0
+  /** The plans of an object, of the objects of a list, and of the coordinates of a point, after their first occurrence. */
+  object: ObjectPlan | undefined
+  group: GroupPlan | undefined
+  point: Record<'latitude' | 'longitude' | 'altitude', FieldPlan> | undefined
+
+  constructor(path: string) {
+    this.path = path
+    this.json = `,${JSON.stringify(path)}:`
+    this.textJson = `${this.json}"`
+  }
+}
+
+/** The plan for the objects of a list, and the columns that link their rows to those of the record. */
+interface GroupPlan {
+  object: ObjectPlan
+  links: Record<'rowId' | 'parentId' | 'rootId' | 'index', FieldPlan>
+}
+
+interface RowPosition {
+  row: FlattenedRow
+  id: RecordValue
+  rootId: RecordValue
+}
+
+/**
+ * Converts records to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables, and GeoJSON
+ * points become three columns. Other lists and shapes stay JSON.
+ */
+export class RecordFlattener {
+  readonly #options: FlattenOptions
+  #plan = createRootPlan()
+  #plannedFields = 0
+  #rows: FlattenedRow[] = []
+  /** Total characters of all paths and ids of the current record. */
+  #nameLength = 0
+
+  constructor(options: FlattenOptions = {}) {
+    this.#options = options
+  }
+
+  /** Returns the row of the record, then those of its groups. `id` must be unique to the record. Throws `BadRecord`. */
+  flatten(record: object, id: RecordValue): FlattenedRow[] {
+    if (this.#plannedFields > maxPlannedFields) {
+      this.#plan = createRootPlan()
+      this.#plannedFields = 0
+    }
+    this.#nameLength = 0
+    this.#rows = []
+    this.#flattenObject(record, this.#plan, { row: this.#addRow(this.#plan), id, rootId: id })
+    return this.#rows
+  }
+
+  #addRow({ groups, groupPath }: ObjectPlan): FlattenedRow {
+    const row = { groups, groupPath, pieces: [], newKinds: [] }
+    this.#rows.push(row)
+    return row
+  }
+
+  #flattenObject(object: object, plan: ObjectPlan, position: RowPosition): void {
+    if (plan.depth > maxRecordDepth) throw new BadRecord(`is nested deeper than ${maxRecordDepth} levels`, plan.prefix)
+    const { row } = position
+    for (const key in object) {
+      const value = (object as Record<string, unknown>)[key]
+      if (value === null || value === undefined) continue
+      const field = plan.fields.get(key) ?? this.#planField(key, plan)
+      this.#addNameLength(field.path.length, field.path)
+      if (typeof value !== 'object') putValue(row, field, value as RecordValue)
+      else if (isExactNumber(value)) put(row, field, JSON.stringify(value), OTHER_VALUE)
+      else this.#flattenValue(value, key, field, plan, position)
+    }
+  }
+
+  #planField(key: string, plan: ObjectPlan): FieldPlan {
+    const field = new FieldPlan(getColumnPath(key, plan))
+    plan.fields.set(key, field)
+    this.#plannedFields += 1
+    return field
+  }
+
+  #flattenValue(value: object, key: string, field: FieldPlan, plan: ObjectPlan, position: RowPosition): void {
+    const { path } = field
+    if (this.#options.isStoredAsJson?.(path)) putJson(position.row, field, value)
+    else if (Array.isArray(value)) this.#flattenList(value, key, field, plan, position)
+    else if (this.#options.isRepeatGroup?.(path)) this.#flattenList([value], key, field, plan, position)
+    else if ('type' in value && 'coordinates' in value) putGeoJson(value as GeoJsonShape, field, position.row)
+    else {
+      field.object ??= new ObjectPlan({ ...plan, prefix: `${path}.`, depth: plan.depth + 1 })
+      this.#flattenObject(value, field.object, position)
+    }
+  }
+
+  #flattenList(values: unknown[], key: string, field: FieldPlan, plan: ObjectPlan, position: RowPosition): void {
+    const { path } = field
+    if (values.length === 0) return
+    if (!values.every((value) => isNestedObject(value))) return putJson(position.row, field, values)
+    field.group ??= createGroupPlan(key, path, plan)
+    const { object, links } = field.group
+    values.forEach((value, index) => {
+      if (this.#rows.length > maxGroupRows)
+        throw new BadRecord(`has more than ${maxGroupRows} rows in its groups`, path)
+      const id = `${formatId(position.id)}/${path}[${index}]`
+      if (id.length > maxIdLength)
+        throw new BadRecord(`has rows in groups with an id longer than ${maxIdLength} characters`, path)
+      this.#addNameLength(id.length, path)
+      const row = this.#addRow(object)
+      const { rootId } = position
+      putLink(row, links.rowId, id)
+      putLink(row, links.parentId, position.id)
+      putLink(row, links.rootId, rootId)
+      putLink(row, links.index, index)
+      this.#flattenObject(value as object, object, { row, id, rootId })
+    })
+  }
+
+  /** Adds the length of a path or an id to the total. Throws `BadRecord` above the maximum. */
+  #addNameLength(length: number, path: string): void {
+    this.#nameLength += length
+    if (this.#nameLength > maxTotalNameLength)
+      throw new BadRecord('has so many nested fields that their paths exceed 50 MB', path)
+  }
+}
+
+const createRootPlan = () => new ObjectPlan({ prefix: '', path: '', groups: [], depth: 0 })
+
+function createGroupPlan(key: string, path: string, { groups, depth }: ObjectPlan): GroupPlan {
+  return {
+    object: new ObjectPlan({ prefix: '', path: key, groups: [...groups, path], depth: depth + 1 }),
+    links: {
+      rowId: new FieldPlan('_row_id'),
+      parentId: new FieldPlan('_parent_row_id'),
+      rootId: new FieldPlan('_root_row_id'),
+      index: new FieldPlan('_index'),
+    },
+  }
+}
+
+/** Returns the path of the column for the field `key` of an object. Throws `BadRecord` if it is too long. */
+function getColumnPath(key: string, { prefix, path }: ObjectPlan): string {
   const name = removeGroupPath(key, path)
   // Form systems put the groups of a question into its field name. Only the last part is the question's own name.
   if (name.length - name.lastIndexOf('/') - 1 > maxKeyLength)
@@ -101,45 +228,9 @@ function getColumnPath(key: string, { prefix, path }: FlattenPosition): string {
   return prefix + name
 }
 
-/** Adds the length of a path or an id to the total. Throws `BadRecord` above the maximum. */
-function addNameLength(name: string, path: string, flattening: FlattenState): void {
-  flattening.nameLength += name.length
-  if (flattening.nameLength > maxTotalNameLength)
-    throw new BadRecord('has so many nested fields that their paths exceed 50 MB', path)
-}
-
 /** Removes the group path that form systems put into each field name: `hh/name` in the group `hh` becomes `name`. */
 const removeGroupPath = (key: string, path: string): string =>
   path !== '' && key.startsWith(`${path}/`) ? key.slice(path.length + 1) : key
-
-function flattenList(
-  values: unknown[],
-  key: string,
-  path: string,
-  position: FlattenPosition,
-  flattening: FlattenState,
-): void {
-  if (values.length === 0) return
-  if (!values.every((value) => isNestedObject(value))) return setValue(position.row, path, values)
-  const groups = [...position.groups, path]
-  values.forEach((value, index) => {
-    if (flattening.groupRows.length === maxGroupRows)
-      throw new BadRecord(`has more than ${maxGroupRows} rows in its groups`, path)
-    const id = `${formatId(position.id)}/${path}[${index}]`
-    if (id.length > maxIdLength)
-      throw new BadRecord(`has rows in groups with an id longer than ${maxIdLength} characters`, path)
-    addNameLength(id, path, flattening)
-    const row: RecordRow = new Map<string, RecordValue>([
-      ['_row_id', id],
-      ['_parent_row_id', position.id],
-      ['_root_row_id', position.rootId],
-      ['_index', index],
-    ])
-    flattening.groupRows.push({ groups, row })
-    const { rootId, depth } = position
-    flattenObject(value as object, { row, prefix: '', path: key, groups, id, rootId, depth: depth + 1 }, flattening)
-  })
-}
 
 export const formatId = (id: RecordValue): string => (typeof id === 'object' ? JSON.stringify(id) : String(id))
 
@@ -151,23 +242,63 @@ interface GeoJsonShape {
   coordinates: unknown
 }
 
-function setGeoJson(shape: GeoJsonShape, path: string, row: RecordRow): void {
+function putGeoJson(shape: GeoJsonShape, field: FieldPlan, row: FlattenedRow): void {
   const { type, coordinates } = shape
-  if (type !== 'Point' || !Array.isArray(coordinates)) return setValue(row, path, shape)
+  if (type !== 'Point' || !Array.isArray(coordinates)) return putJson(row, field, shape)
+  const { path } = field
+  field.point ??= {
+    latitude: new FieldPlan(`${path}_latitude`),
+    longitude: new FieldPlan(`${path}_longitude`),
+    altitude: new FieldPlan(`${path}_altitude`),
+  }
   const [longitude, latitude, altitude] = coordinates as unknown[]
   for (const [name, value] of Object.entries({ latitude, longitude, altitude }))
-    if (typeof value === 'number') row.set(`${path}_${name}`, value)
+    if (typeof value === 'number') putValue(row, field.point[name as keyof typeof field.point], value)
 }
 
-function setValue(row: RecordRow, path: string, value: RecordValue): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) return
-  const text = typeof value === 'string' ? value : typeof value === 'object' ? formatJson(value, path) : ''
-  if (text.includes('\0') || (typeof value === 'object' && text.includes('\\u0000')))
-    throw new BadRecord('has the character U+0000, which no column can store', path)
-  if (!text.isWellFormed() || (typeof value === 'object' && /\\ud[89a-f]/.test(text)))
-    throw new BadRecord('has an incomplete Unicode surrogate pair, which no column can store', path)
-  row.set(path, value)
+/** Writes an id or an index into a link column. */
+function putLink(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
+  if (typeof value === 'object') put(row, field, JSON.stringify(value), OTHER_VALUE)
+  else putValue(row, field, value)
 }
+
+/** Characters that JSON escapes: quotes, backslashes, control characters and lone surrogates. */
+const escapedPattern = /["\\\p{Cc}\p{Cs}]/u
+
+function putValue(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
+  if (typeof value !== 'string') {
+    if (typeof value !== 'number' || Number.isFinite(value)) put(row, field, value as number | boolean, OTHER_VALUE)
+  } else if (escapedPattern.test(value)) {
+    assertStorable(value.includes('\0'), value.isWellFormed(), field.path)
+    put(row, field, JSON.stringify(value), TEXT_VALUE)
+  } else {
+    row.pieces.push(field.textJson, value, '"')
+    noteKind(row, field, TEXT_VALUE)
+  }
+}
+
+function putJson(row: FlattenedRow, field: FieldPlan, value: object): void {
+  const json = formatJson(value, field.path)
+  assertStorable(json.includes('\\u0000'), json.isWellFormed() && !/\\ud[89a-f]/.test(json), field.path)
+  put(row, field, json, NESTED_VALUE)
+}
+
+function assertStorable(hasNul: boolean, isWellFormed: boolean, path: string): void {
+  if (hasNul) throw new BadRecord('has the character U+0000, which no column can store', path)
+  if (!isWellFormed) throw new BadRecord('has an incomplete Unicode surrogate pair, which no column can store', path)
+}
+
+function put(row: FlattenedRow, field: FieldPlan, json: string | number | boolean, kind: number): void {
+  row.pieces.push(field.json, json)
+  noteKind(row, field, kind)
+}
+
+function noteKind({ newKinds }: FlattenedRow, column: FieldPlan, kind: number): void {
+  if ((column.kinds & kind) === 0) newKinds.push({ column, kind })
+}
+
+/** Returns the fields of a row as JSON, without the braces around them. */
+export const formatFields = ({ pieces }: FlattenedRow): string => pieces.join('').slice(1)
 
 function formatJson(value: object, path: string): string {
   try {

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { formatCount, type RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
+import { formatFields, RecordFlattener } from './flatten-record.ts'
 import { type HttpSystem, ReadFromStart, type RecordStream, type SystemContext } from './http-system-interface.ts'
 import { createPagingCheck } from './paging.ts'
 import type { TablesReporter } from './read-reporter.ts'
@@ -21,7 +22,7 @@ interface IncrementState {
 }
 
 /** Milliseconds of work before the loop yields to the event loop. A few large records can take long. */
-const maxBlockingMs = 25
+const maxBlockingMs = 5
 
 export interface SystemRead {
   system: HttpSystem
@@ -283,14 +284,11 @@ function createContentsTable(
   directory: string,
 ): TableSpool {
   const contents = new TableSpool(ownTable, ['table_name'], contentsColumns, directory, maxContentsBytes)
-  for (const { stream, table } of tables)
-    contents.add(
-      new Map<string, string | number>([
-        ['table_name', table.name],
-        ['content', stream.name],
-        ['rows_read', table.rowCount],
-      ]),
-    )
+  const flattener = new RecordFlattener()
+  for (const { stream, table } of tables) {
+    const [row] = flattener.flatten({ table_name: table.name, content: stream.name, rows_read: table.rowCount }, '')
+    contents.add(formatFields(row!), row!.newKinds)
+  }
   contents.flush()
   return contents
 }

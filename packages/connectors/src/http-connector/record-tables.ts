@@ -7,11 +7,13 @@ import { SourceProblem } from '@sluice/row-stream'
 import { isExactNumber } from './exact-json.ts'
 import {
   BadRecord,
-  flattenRecord,
+  type FlattenedRow,
   type FlattenOptions,
+  formatFields,
   formatId,
-  type RecordRow,
+  RecordFlattener,
   type RecordValue,
+  TEXT_VALUE,
 } from './flatten-record.ts'
 import { tableName } from './table-names.ts'
 
@@ -70,12 +72,14 @@ export class RecordTables implements Disposable {
   readonly #groupTables = new Map<string, TableSpool>()
   readonly #tablesByPath = new Map<string, TableSpool>()
   readonly #keys = new SeenKeys()
+  readonly #flattener: RecordFlattener
   readonly #directory: string
   readonly #maxBytes: number
 
   /** Creates spool files in `directory`, each of at most `maxBytes` bytes. */
   constructor(shape: RecordShape, directory: string, maxBytes: number) {
     this.shape = shape
+    this.#flattener = new RecordFlattener(shape)
     this.#directory = directory
     this.#maxBytes = maxBytes
     const knownColumns = shape.columns ?? []
@@ -97,11 +101,13 @@ export class RecordTables implements Disposable {
     const { key } = this.shape
     const ids = key.map((path) => readKeyValue(record, path))
     const [id = this.recordCount] = ids
-    const { row, groups } = flattenRecord(record, ids.length > 1 ? ids.map(formatId).join('/') : id, this.shape)
-    const comparison = key.length > 0 ? this.#keys.compare(JSON.stringify(ids), JSON.stringify(record)) : 'NEW'
+    const rows = this.#flattener.flatten(record, ids.length > 1 ? ids.map(formatId).join('/') : id)
+    const texts = rows.map(formatFields)
+    const comparison = key.length > 0 ? this.#keys.compare(formatKey(ids), hashTexts(texts)) : 'NEW'
     if (comparison !== 'NEW') return comparison
-    this.rootTable.add(row)
-    for (const group of groups) this.#getGroupTable(group.groups).add(group.row)
+    rows.forEach((row, index) =>
+      (row.groupPath === '' ? this.rootTable : this.#getGroupTable(row)).add(texts[index]!, row.newKinds),
+    )
     return comparison
   }
 
@@ -113,8 +119,7 @@ export class RecordTables implements Disposable {
     for (const table of this.allTables) table[Symbol.dispose]()
   }
 
-  #getGroupTable(groups: readonly string[]): TableSpool {
-    const path = groups.join('\0')
+  #getGroupTable({ groups, groupPath: path }: FlattenedRow): TableSpool {
     const cached = this.#tablesByPath.get(path)
     if (cached) return cached
     if (this.#tablesByPath.size === maxCachedGroups) this.#tablesByPath.clear()
@@ -188,13 +193,12 @@ export class SeenKeys {
 
   /** Stores a key. Returns whether it is new. */
   add(key: string): boolean {
-    return this.compare(key, '') === 'NEW'
+    return this.compare(key, 0) === 'NEW'
   }
 
-  /** Stores the key with a hash of its content. Returns the comparison with an earlier record. */
-  compare(fullKey: string, content: string): KeyComparison {
+  /** Stores the key with the hash of its content. Returns the comparison with an earlier record. */
+  compare(fullKey: string, contentHash: number): KeyComparison {
     const key = fullKey.length > maxStoredKeyLength ? hash('sha256', fullKey, 'base64') : fullKey
-    const contentHash = content === '' ? 0 : hash('sha1', content, 'buffer').readInt32LE()
     const earlier = this.#newer.get(key) ?? this.#older.get(key)
     if (earlier !== undefined) return earlier === contentHash ? 'SAME' : 'OTHER'
     if (this.#newer.size === maxKeysPerGeneration) [this.#older, this.#newer] = [this.#newer, new Map()]
@@ -203,10 +207,19 @@ export class SeenKeys {
   }
 }
 
-/** Flags for the kinds of values in a column, combined by bitwise OR. */
-const TEXT_VALUE = 1
-const OTHER_VALUE = 2
-const NESTED_VALUE = 4
+/** Returns a hash of 32 bits (FNV-1a). It distinguishes versions of one record. */
+function hashTexts(texts: readonly string[]): number {
+  let hashed = 0x811c9dc5
+  for (const text of texts)
+    for (let index = 0; index < text.length; index += 1) hashed = Math.imul(hashed ^ text.charCodeAt(index), 0x01000193)
+  return hashed | 0
+}
+
+/** Returns the parts of a key as one text. A single text stays unchanged, so that no copy is stored. */
+function formatKey(ids: readonly RecordValue[]): string {
+  const [id] = ids
+  return ids.length === 1 && typeof id === 'string' && !id.startsWith('[') ? id : JSON.stringify(ids)
+}
 
 const bufferCharacters = 64 * 1024
 const maxColumnsPerTable = 1_600
@@ -224,7 +237,8 @@ export class TableSpool implements Disposable {
   readonly #maxBytes: number
   readonly #directory: string
   #descriptor: number | undefined
-  #buffer = ''
+  #lines: string[] = []
+  #bufferedCharacters = 0
 
   constructor(
     name: string,
@@ -244,21 +258,25 @@ export class TableSpool implements Disposable {
     return (this.#descriptor ??= openSpool(this.#directory))
   }
 
-  add(row: RecordRow): void {
-    let line = '{'
-    for (const [path, value] of this.rowCount === 0 ? this.#addEmptyColumns(row) : row) {
-      this.valueKinds.set(path, (this.valueKinds.get(path) ?? this.#addColumn()) | getValueKind(value))
-      line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
+  /** Adds a row with these fields of a JSON object. */
+  add(fields: string, newKinds: FlattenedRow['newKinds']): void {
+    const emptyFields = this.rowCount === 0 ? this.#addEmptyColumns() : ''
+    for (const { column, kind } of newKinds) {
+      this.#addKind(column.path, kind)
+      column.kinds |= kind
     }
     this.rowCount += 1
-    this.#buffer += `${line}}\n`
-    if (this.#buffer.length >= bufferCharacters) this.flush()
+    const separator = emptyFields !== '' && fields !== '' ? ',' : ''
+    this.#lines.push('{', emptyFields, separator, fields, '}\n')
+    this.#bufferedCharacters += emptyFields.length + fields.length
+    if (this.#bufferedCharacters >= bufferCharacters) this.flush()
   }
 
   flush(): void {
-    if (this.#buffer === '') return
-    const bytes = Buffer.from(this.#buffer)
-    this.#buffer = ''
+    if (this.#lines.length === 0) return
+    const bytes = Buffer.from(this.#lines.join(''))
+    this.#lines = []
+    this.#bufferedCharacters = 0
     if (this.size + bytes.length > this.#maxBytes) throw tooLarge(this.name, this.#maxBytes)
     try {
       for (let offset = 0; offset < bytes.length; ) {
@@ -281,23 +299,20 @@ export class TableSpool implements Disposable {
     this.#descriptor = undefined
   }
 
-  /** Returns a row that starts with the columns that are always created. */
-  #addEmptyColumns(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
-    const always = [...this.declaredColumns.values()].filter((column) => column.always)
-    return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])
+  /** Adds the columns that are always created. Returns them as fields of a JSON object. */
+  #addEmptyColumns(): string {
+    const paths = [...this.declaredColumns.values()].filter(({ always }) => always).map(({ path }) => path)
+    for (const path of paths) this.#addKind(path, 0)
+    return paths.map((path) => `${JSON.stringify(path)}:null`).join()
   }
 
-  #addColumn(): number {
-    if (this.valueKinds.size < maxColumnsPerTable) return 0
-    throw new SourceProblem(
-      'TOO_MANY_COLUMNS',
-      `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or load them with several pipelines.`,
-    )
+  #addKind(path: string, kind: number): void {
+    const kinds = this.valueKinds.get(path)
+    if (kinds === undefined && this.valueKinds.size === maxColumnsPerTable)
+      throw new SourceProblem(
+        'TOO_MANY_COLUMNS',
+        `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or load them with several pipelines.`,
+      )
+    this.valueKinds.set(path, (kinds ?? 0) | kind)
   }
-}
-
-function getValueKind(value: RecordValue | null): number {
-  if (value === null) return 0
-  if (typeof value === 'string') return TEXT_VALUE
-  return typeof value === 'object' && !isExactNumber(value) ? NESTED_VALUE : OTHER_VALUE
 }

@@ -73,9 +73,9 @@ function createColumnOptions(
   { dialect }: NormalisedFile,
 ): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
-  for (const { label, dataType } of dialect?.columns ?? [])
-    if (!(inferStrings && dataType === 'TEXT' && table.isText(label)))
-      types.set(label, { label, dataType, declared: true })
+  for (const { index: _index, ...column } of dialect?.columns ?? [])
+    if (!(inferStrings && column.dataType === 'TEXT' && table.isText(column.label)))
+      types.set(column.label, { ...column, declared: true })
   for (const { path: label, dataType } of table.declaredColumns.values())
     if (dataType && table.valueKinds.has(label)) types.set(label, { label, dataType, declared: true })
   return [...types.values()]

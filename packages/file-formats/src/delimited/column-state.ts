@@ -46,6 +46,7 @@ const dateSpellings: readonly DateFormat[] = [
 
 const PROVEN = 1
 const APART = 2
+const VALID_JSON = 4
 
 /** All recognised spellings, and those that a single value can prove. */
 const inferred = 0x7f
@@ -136,7 +137,7 @@ export function setColumn(
   // Text types differ only in the longest value they accept: the shorter one applies.
   const texts = taken !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
   state[5] = stateCodeOf(texts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
-  state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART)
+  state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
   state[7] = taken
   state[8] = packedDigits(type)
   state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
@@ -219,9 +220,14 @@ export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefin
 }
 
 /** Returns the type that the options of a column give; a date format without a type means DATE. */
-function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): ColumnType | undefined {
+function givenType({ dataType, precision, scale, dateFormat, hasValidJson }: ColumnOptions): ColumnType | undefined {
   if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
-  return { dataType, ...(precision && { precision, scale: scale ?? 0 }), ...(dateFormat && { dateFormat }) }
+  return {
+    dataType,
+    ...(precision && { precision, scale: scale ?? 0 }),
+    ...(dateFormat && { dateFormat }),
+    ...(hasValidJson && { hasValidJson }),
+  }
 }
 
 /** Configures the scanner for a dialect and resets its columns to the given types. `chunkBytes` limits the size of a chunk. */

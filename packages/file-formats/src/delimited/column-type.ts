@@ -9,6 +9,8 @@ export interface ColumnType extends StoredType {
    * cases the type is TEXT. REQUESTED: the options give the type.
    */
   evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
+  /** Whether the source has checked that JSONB can store every value. */
+  hasValidJson?: boolean
 }
 
 const dayFirstFormats: readonly DateFormat[] = ['DD.MM.YYYY', 'DD/MM/YYYY', 'DD-MM-YYYY']

@@ -36,6 +36,7 @@ export interface DeclaredColumn {
   index: number
   label: string
   dataType: DataType
+  hasValidJson?: true
 }
 
 /** Returns the given columns, and adds the declared types of columns that have no given type. */
@@ -50,7 +51,16 @@ export function addDeclared(
     )
     if (declaration) unusedColumns.delete(declaration)
     const typed = column.dataType !== undefined || column.dateFormat !== undefined
-    return declaration && !typed ? { ...column, dataType: declaration.dataType, declared: true } : column
+    return declaration && !typed ? { ...column, ...typeOptions(declaration) } : column
   })
-  return [...columns, ...[...unusedColumns].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
+  return [
+    ...columns,
+    ...[...unusedColumns].map((declaration) => ({ index: declaration.index, ...typeOptions(declaration) })),
+  ]
 }
+
+const typeOptions = ({ dataType, hasValidJson }: DeclaredColumn): ColumnOptions => ({
+  dataType,
+  declared: true,
+  ...(hasValidJson && { hasValidJson }),
+})

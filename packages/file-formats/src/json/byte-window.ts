@@ -1,12 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { SourceProblem } from '@sluice/row-stream'
 import type { ByteSource } from '../spool/byte-source.ts'
+import { wasmJson } from './wasm-json.ts'
 
-const LF = 10
-
-/** A section of a stream that is long enough for the current read. Growing drops the bytes before `from`. */
+/**
+ * A section of a stream that is long enough for the current read, in the memory of the compiled scanner. Growing drops the bytes before
+ * `from`. Dispose of a window before you create the next one.
+ */
 export class ByteWindow implements AsyncDisposable {
-  bytes: Buffer = Buffer.allocUnsafeSlow(0)
+  readonly bytes: Buffer = wasmJson.window
   from = 0
   end = 0
   /** Whether the stream ends at `end`. */
@@ -40,7 +42,7 @@ export class ByteWindow implements AsyncDisposable {
 
   /** Returns the position of the window in the stream; all numbers start at 1. */
   place(position: number): { line: number; byte: number } {
-    return { line: this.#lines + countLines(this.bytes, 0, position) + 1, byte: this.#forgotten + position + 1 }
+    return { line: this.#lines + countLines(position) + 1, byte: this.#forgotten + position + 1 }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -48,7 +50,7 @@ export class ByteWindow implements AsyncDisposable {
   }
 
   #forget(): void {
-    this.#lines += countLines(this.bytes, 0, this.from)
+    this.#lines += countLines(this.from)
     this.#forgotten += this.from
     this.bytes.copyWithin(0, this.from, this.end)
     this.end -= this.from
@@ -57,11 +59,7 @@ export class ByteWindow implements AsyncDisposable {
 
   #append(chunk: Buffer): void {
     const length = this.end + chunk.length
-    if (length > this.bytes.length) {
-      const bytes = Buffer.allocUnsafeSlow(Math.max(length, Math.ceil(this.end * 1.5)))
-      this.bytes.copy(bytes, 0, 0, this.end)
-      this.bytes = bytes
-    }
+    if (length > this.bytes.length) throw new Error(`${length} bytes are more than the window of the JSON scanner`)
     chunk.copy(this.bytes, this.end)
     this.end = length
   }
@@ -78,11 +76,10 @@ export class ByteWindow implements AsyncDisposable {
   }
 }
 
-function countLines(bytes: Uint8Array, from: number, to: number): number {
-  let lines = 0
-  for (let position = from; position < to; position++) if (bytes[position] === LF) lines++
-  return lines
-}
+const { run } = wasmJson
+
+/** Counts the line feeds before a position of the window. */
+const countLines = (to: number): number => run.countLines(run.IN.value, run.IN.value + to)
 
 interface JsonPosition {
   line: number

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { DeclaredColumn } from '../format/upload-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
+import { wasmJson } from './wasm-json.ts'
 
 export const SEEN_PLAIN = 1
 export const SEEN_NESTED = 2
@@ -8,49 +9,39 @@ export const SEEN_NESTED = 2
 export const SEEN_DATE = 4
 export const SEEN_TEXT = 8
 
-const QUOTE = 34
 /** Maximum number of remembered key spellings: a key can be escaped in very many ways. */
 const maxSpellings = 10_000
 
-/** The keys of all objects as columns, in the order of their first appearance. */
+/** The keys of all objects as columns, in the order of their first appearance. The compiled scanner has one set of columns at a time. */
 export class JsonColumns {
   readonly labels: string[] = []
   /** Bits for the kinds of values found in each column. */
-  readonly seen = new Uint8Array(maxColumns)
+  readonly seen = wasmJson.seen
   readonly #name: string
   readonly #byLabel = new Map<string, number>()
   readonly #bySpelling = new Map<string, number>()
-  readonly #spellings: Uint8Array[] = []
 
   constructor(name: string) {
     this.#name = name
-  }
-
-  /**
-   * Returns the position after the closing quote of the key that opens at `from` if its spelling matches this column, or
-   * 0. Most objects have their keys in one order, so the next key can be recognised without a scan.
-   */
-  endOf(column: number, bytes: Uint8Array, from: number, end: number): number {
-    const spelling = this.#spellings[column]
-    if (spelling === undefined) return 0
-    const closing = from + spelling.length + 1
-    if (closing >= end || bytes[closing] !== QUOTE) return 0
-    for (let i = 0; i < spelling.length; i++) if (bytes[from + 1 + i] !== spelling[i]) return 0
-    return closing + 1
+    this.seen.fill(0)
+    wasmJson.run.forgetColumns()
+    wasmJson.columnOf = (from, to) => this.#indexOf(from, to)
   }
 
   /**
    * Returns the column of the key with this spelling, and adds a new column if necessary; -1 if the key is not UTF-8.
    * Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
    */
-  indexOf(bytes: Buffer, from: number, to: number): number {
+  #indexOf(from: number, to: number): number {
+    const bytes = wasmJson.window
     const spelling = bytes.toString('latin1', from, to)
     const knownIndex = this.#bySpelling.get(spelling)
     if (knownIndex !== undefined) return knownIndex
     if (!isUtf8(bytes.subarray(from, to))) return -1
     const index = this.#column(bytes.toString('utf8', from, to))
     if (this.#bySpelling.size < maxSpellings) this.#bySpelling.set(spelling, index)
-    this.#spellings[index] ??= Uint8Array.from(bytes.subarray(from, to))
+    const { run } = wasmJson
+    if (index === run.width.value) run.addColumn(run.IN.value + from, to - from)
     return index
   }
 
@@ -58,7 +49,7 @@ export class JsonColumns {
   declared(): DeclaredColumn[] {
     return this.labels.flatMap((label, index): DeclaredColumn[] => {
       const seen = this.seen[index]!
-      if (seen === SEEN_NESTED) return [{ index, label, dataType: 'JSONB' }]
+      if (seen === SEEN_NESTED) return [{ index, label, dataType: 'JSONB', hasValidJson: true }]
       return seen & (SEEN_TEXT | SEEN_NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
     })
   }

@@ -6,7 +6,7 @@ import {
   INVALID_JSON,
   COMMA,
   isSpace,
-  JsonScanner,
+  jsonScanner,
   NEEDS_MORE,
   OPEN_ARRAY,
   OPEN_OBJECT,
@@ -21,7 +21,6 @@ export class JsonCursor {
   readonly window: ByteWindow
   readonly name: string
   readonly recordBytes: number
-  readonly #scanner = new JsonScanner()
 
   constructor(window: ByteWindow, name: string, recordBytes: number) {
     this.window = window
@@ -50,8 +49,8 @@ export class JsonCursor {
   async key(): Promise<string> {
     await this.peek()
     const { window } = this
-    const after = await this.#whole((from, end) => this.#scanner.key(window.bytes, from, end))
-    const closed = this.#scanner.string(window.bytes, window.from, window.end)
+    const after = await this.#whole((from, end) => jsonScanner.key(from, end))
+    const closed = jsonScanner.string(window.from, window.end)
     const key = JSON.parse(window.bytes.toString('utf8', window.from, closed)) as string
     window.from = after
     return key
@@ -61,7 +60,7 @@ export class JsonCursor {
   async skipValue(): Promise<[number, number]> {
     await this.peek()
     const { window } = this
-    const after = await this.#whole((from, end) => this.#scanner.value(window.bytes, from, end))
+    const after = await this.#whole((from, end) => jsonScanner.value(from, end))
     const { bytes, from, end } = window
     window.from = after
     return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
@@ -111,7 +110,7 @@ export class JsonCursor {
   async #whole(scan: (from: number, end: number) => number): Promise<number> {
     for (;;) {
       const after = scan(this.window.from, this.window.end)
-      if (after === INVALID_JSON) throw this.broken(this.#scanner.fault, this.#scanner.faultAt)
+      if (after === INVALID_JSON) throw this.broken(jsonScanner.fault, jsonScanner.faultAt)
       if (after !== NEEDS_MORE) return after
       await this.more()
     }

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { catchTruncatedRead } from '../spool/byte-source.ts'
 import { brokenJson, type ByteWindow, endsTooEarly } from './byte-window.ts'
-import { afterSpace, INVALID_JSON, JsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
+import { afterSpace, INVALID_JSON, jsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
 
 export type JsonShape =
   /** One object per line. */
@@ -41,13 +41,12 @@ export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
   let start = 0
   while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await grow()));
   if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
-  const scanner = new JsonScanner()
   for (;;) {
-    const after = scanner.value(window.bytes, start, window.end)
+    const after = jsonScanner.value(start, window.end)
     if (after === INVALID_JSON) {
       while (window.end < linesBytes && (await grow()));
       if (someLineIsAnObject(window)) return { kind: 'LINES' }
-      throw brokenJson(name, scanner.fault, window.place(scanner.faultAt))
+      throw brokenJson(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
     }
     const next = after === NEEDS_MORE ? window.end : afterSpace(window.bytes, after, window.end)
     if (next < window.end) return shapeOfSeveral(window, start, after, next)
@@ -65,13 +64,12 @@ function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, nex
 
 /** Returns whether one of the first lines is a complete JSON object. */
 function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
-  const scanner = new JsonScanner()
   let from = 0
   for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
     const lineEnd = bytes.subarray(0, end).indexOf(LF, from)
     const to = lineEnd < 0 ? end : lineEnd
     if (bytes[from] === OPEN_OBJECT) {
-      const after = scanner.value(bytes, from, to)
+      const after = jsonScanner.value(from, to)
       if (after > 0 && afterSpace(bytes, after, to) === to) return true
     }
     from = to + 1
@@ -103,18 +101,17 @@ export function ambiguousArraysProblem(name: string, one: string, other: string)
 
 /** Returns the keys of arrays that are empty or begin with an object. */
 function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
-  const scanner = new JsonScanner()
   const arrays: { key: string; empty: boolean }[] = []
   let position = start
   do {
     const keyAt = afterSpace(bytes, position + 1, end)
-    const valueAt = scanner.key(bytes, keyAt, end)
+    const valueAt = jsonScanner.key(keyAt, end)
     if (valueAt < 0) break
     const value = afterSpace(bytes, valueAt, end)
     const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
-    const key = JSON.parse(bytes.toString('utf8', keyAt, scanner.string(bytes, keyAt, end))) as string
+    const key = JSON.parse(bytes.toString('utf8', keyAt, jsonScanner.string(keyAt, end))) as string
     if (element === OPEN_OBJECT || element === CLOSE_ARRAY) arrays.push({ key, empty: element === CLOSE_ARRAY })
-    position = scanner.value(bytes, value, end)
+    position = jsonScanner.value(value, end)
     if (position > 0) position = afterSpace(bytes, position, end)
   } while (position > 0 && bytes[position] === COMMA)
   return arrays

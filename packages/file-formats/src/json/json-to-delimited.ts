@@ -7,7 +7,7 @@ import type { WrittenDialect } from '../format/upload-options.ts'
 import { ByteWindow, formatBytes } from './byte-window.ts'
 import { JsonColumns } from './json-columns.ts'
 import { JsonCursor } from './json-cursor.ts'
-import { JsonPass, putDoubled } from './json-record.ts'
+import { JsonPass } from './json-record.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
@@ -37,6 +37,7 @@ export async function writeJson(
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
     complete = (await walkJsonRows(source, shape, about, pass).catch(catchTruncatedRead)) !== 'CUT'
+    pass.flush()
     written = pass.written
     records = pass.rows
     if (!pass.late) break
@@ -84,15 +85,8 @@ async function walkJsonRows(
 }
 
 function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
-  labels.forEach((label, index) => {
-    const bytes = Buffer.from(label)
-    writer.reserve(2 * bytes.length + 3)
-    if (index > 0) writer.bytes[writer.at++] = 44
-    writer.bytes[writer.at++] = 34
-    writer.at = putDoubled(bytes, 0, bytes.length, writer.bytes, writer.at)
-    writer.bytes[writer.at++] = 34
-  })
-  writer.put(Buffer.from('\n'))
+  const header = labels.map((label) => `"${label.replaceAll('"', '""')}"`).join()
+  writer.put(Buffer.from(`${header}\n`))
 }
 
 function describeShape(shape: JsonShape): string {

@@ -89,7 +89,7 @@ describe('the columns of a JSON file', () => {
     expect(dialect?.columns).toEqual([
       { index: 0, dataType: 'TEXT', declared: true },
       { index: 2, dataType: 'TEXT', declared: true },
-      { index: 3, dataType: 'JSONB', declared: true },
+      { index: 3, dataType: 'JSONB', declared: true, hasValidJson: true },
       { index: 4, dataType: 'TEXT', declared: true },
       { index: 5, dataType: 'TEXT', declared: true },
     ])

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { JsonCursor } from './json-cursor.ts'
 import type { JsonPass } from './json-record.ts'
-import { afterSpace, INVALID_JSON, COMMA, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
+import { afterSpace, INVALID_JSON, COMMA, jsonScanner, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
 import { ambiguousArraysProblem } from './json-shape.ts'
 import { type ByteWindow, formatBytes } from './byte-window.ts'
 
@@ -84,14 +84,13 @@ function takeRun(
 ): typeof NEEDS_MORE | typeof ARRAY_END | typeof VALUE_TAKEN {
   const { window } = cursor
   const { bytes, end } = window
-  const { scanner } = pass.record
   for (;;) {
     const from = afterSpace(bytes, window.from, end)
     window.from = from
     if (from === end) return NEEDS_MORE
     const isObject = bytes[from] === OPEN_OBJECT
-    const after = isObject ? pass.record.read(bytes, from, end) : scanner.value(bytes, from, end)
-    if (after === INVALID_JSON) throw cursor.broken(scanner.fault, scanner.faultAt)
+    const after = isObject ? pass.record.read(from, end) : jsonScanner.value(from, end)
+    if (after === INVALID_JSON) throw cursor.broken(jsonScanner.fault, jsonScanner.faultAt)
     if (after === NEEDS_MORE) return NEEDS_MORE
     const next = separated ? afterSpace(bytes, after, end) : after
     const isLast = separated && next === end
@@ -173,10 +172,9 @@ function takeLine(
   const reject = (reason: string) => pass.reject(window, from, end, line, reason)
   if (end - from > recordBytes) return reject(`is longer than ${formatBytes(recordBytes)}`)
   if (bytes[start] !== OPEN_OBJECT) return reject('is not a JSON object')
-  const after = record.read(bytes, start, end)
+  const after = record.read(start, end)
   if (after === NEEDS_MORE) return reject('ends in the middle of an object')
-  if (after === INVALID_JSON)
-    return reject(`${record.scanner.fault} (byte ${record.scanner.faultAt - from + 1} of the line)`)
+  if (after === INVALID_JSON) return reject(`${jsonScanner.fault} (byte ${jsonScanner.faultAt - from + 1} of the line)`)
   if (afterSpace(bytes, after, end) < end)
     return reject(`the line has more text after the object (byte ${after - from + 1} of the line)`)
   pass.take(window, from, end, () => line)

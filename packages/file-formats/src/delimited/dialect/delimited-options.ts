@@ -27,6 +27,8 @@ export interface ColumnOptions {
   dateFormat?: DateFormat
   /** True if the source declares the type, and no user option. */
   declared?: boolean
+  /** True if the source has checked that JSONB can store every value. */
+  hasValidJson?: boolean
 }
 
 /** Options that replace detection; OPTIONS.md describes them. */

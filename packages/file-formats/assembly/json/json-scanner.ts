@@ -1,0 +1,5 @@
+export { IN, IN_BYTES, MAX_COLUMNS, OUT, OUT_BYTES, SEEN } from './json-memory'
+export { countLines } from './count-lines'
+export { fault, faultAt, scanKey, scanString, scanValue } from './scan-value'
+export { addColumn, forgetColumns, readObject, unfitColumn, unfitMarks, width } from './read-object'
+export { emptyOut, outEnd, writeRow } from './write-row'

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+
+interface WasmGlobal {
+  readonly value: number
+}
+
+/** The exports of assembly/json/json-scanner.ts. Positions are addresses in its memory. */
+interface JsonExports {
+  memory: { readonly buffer: ArrayBuffer }
+  IN: WasmGlobal
+  IN_BYTES: WasmGlobal
+  MAX_COLUMNS: WasmGlobal
+  OUT: WasmGlobal
+  OUT_BYTES: WasmGlobal
+  SEEN: WasmGlobal
+  fault: WasmGlobal
+  faultAt: WasmGlobal
+  unfitColumn: WasmGlobal
+  unfitMarks: WasmGlobal
+  width: WasmGlobal
+  outEnd: WasmGlobal
+  scanValue(from: number, end: number): number
+  scanKey(from: number, end: number): number
+  scanString(from: number, end: number): number
+  countLines(from: number, to: number): number
+  forgetColumns(): void
+  addColumn(from: number, length: number): void
+  readObject(from: number, end: number): number
+  /** Returns 0, 1 if the area of written lines is full, or 2 if a value cannot be stored. */
+  writeRow(bytes: number): number
+  emptyOut(): void
+}
+
+/** Node provides `WebAssembly`, but its types do not declare it. */
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array) => object
+  Instance: new (module: object, imports: object) => { readonly exports: JsonExports }
+}
+
+type ColumnOfKey = (from: number, to: number) => number
+
+/** The compiled JSON scanner and its memory. It scans one text at a time. */
+interface WasmJson {
+  run: JsonExports
+  /** The area of the text. */
+  window: Buffer
+  /** The area of written lines. */
+  out: Buffer
+  /** Bits for the kinds of values in each column. */
+  seen: Uint8Array
+  /** Returns the column of the key between two positions of the window. Set by the owner of the columns. */
+  columnOf: ColumnOfKey
+}
+
+/** The scanner reads up to 16 bytes after the end of the text. */
+const overreadBytes = 16
+
+function startJson(): WasmJson {
+  const code = readFileSync(new URL('../../generated/json.wasm', import.meta.url))
+  const host = { columnOf: (from: number, length: number) => wasm.columnOf(from - inStart, from - inStart + length) }
+  const abort = () => {
+    throw new Error('The JSON scanner aborted')
+  }
+  const { exports: run } = new WebAssembly.Instance(new WebAssembly.Module(code), { host, env: { abort } })
+  const bytes = Buffer.from(run.memory.buffer)
+  const inStart = run.IN.value
+  const area = (start: number, length: number) => bytes.subarray(start, start + length)
+  const wasm: WasmJson = {
+    run,
+    window: area(inStart, run.IN_BYTES.value - overreadBytes),
+    out: area(run.OUT.value, run.OUT_BYTES.value),
+    seen: area(run.SEEN.value, run.MAX_COLUMNS.value),
+    columnOf: () => -1,
+  }
+  return wasm
+}
+
+/** The next text of the thread reuses its memory and its compiled code. */
+export const wasmJson = startJson()
