@@ -24,6 +24,7 @@ export async function* wideColumns(context: BenchContext): AsyncGenerator<Measur
     await pause(2_000)
     return (await processorTime(server)) - before
   }
+  const idle = await measureServer(async () => {})
   for (const columns of [10, 100, 1_000]) {
     const file = await writeCells(context.folder, columns)
     const { load } = await createSluiceLoader(context.installation, {
@@ -35,14 +36,14 @@ export async function* wideColumns(context: BenchContext): AsyncGenerator<Measur
     for (let round = 0; round < context.rounds; round++) {
       await runOn(context.peers, `drop table if exists cells; create table cells (${names(columns, ' integer')})`)
       copies.push(
-        await measureServer(() =>
+        (await measureServer(() =>
           measureCommand(
             `psql -qX "$URL" -v ON_ERROR_STOP=1 -c "\\copy cells from '${file.path}' with (format csv, header)"`,
             { URL: context.peers },
           ),
-        ),
+        )) - idle,
       )
-      loads.push(await measureServer(load))
+      loads.push((await measureServer(load)) - idle)
     }
     const [copy, loaded] = [median(copies), median(loads)]
     yield {

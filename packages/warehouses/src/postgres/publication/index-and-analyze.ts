@@ -1,4 +1,4 @@
-import { type ClientBase, escapeIdentifier } from 'pg'
+import { escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
@@ -10,16 +10,7 @@ import { completeStaging, planPublication } from './plan-publication.ts'
 import { feedOf } from '../postgres-catalog.ts'
 import { findLastEntry } from './ledger.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
-
-/**
- * Statistics targets: ANALYZE samples 300 rows per unit. The default of 100 would take longer than copying 10 MB, and would dirty
- * 30,000 pages of a large table. So the target is low for the new partition, which autovacuum soon analyses again, and higher for
- * the parent table, which autovacuum never analyses.
- */
-const setStatisticsTarget = (target: number) => `set local default_statistics_target = ${target}`
-
-/** Up to this number of rows, the sample contains every row. */
-const sampledRows = 3_000
+import { collectStatistics } from './planner-statistics.ts'
 
 /** Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics. */
 export async function indexAndAnalyze(
@@ -35,7 +26,7 @@ export async function indexAndAnalyze(
       if (!shape) throw stagingTableMissing(load)
       const keys = missingKey(load, shape)
       if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
-      await analyzeStagingTable(client, load, staging, shape)
+      await collectStatistics(client, staging, { columns: shape.columns, keys: load.keys, rows: rowsOf(load) })
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -51,44 +42,8 @@ function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): 
   return keys.map((name) => escapeIdentifier(name))
 }
 
-/**
- * Collects statistics of the staging table. For a large table, a smaller sample is read and the statement lists the
- * columns: then PostgreSQL does not count the table as analysed, so autovacuum collects full statistics later.
- */
-async function analyzeStagingTable(
-  client: ClientBase,
-  load: PostgresStagedTable,
-  staging: string,
-  shape: PostgresShape,
-): Promise<void> {
-  if (rowsOf(load) <= sampledRows) await client.query(`analyze ${staging}`)
-  else {
-    const columns = shape.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    await client.query(`begin; ${setStatisticsTarget(10)}; analyze ${staging} (${columns}); commit`)
-  }
-}
-
 function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
-}
-
-/**
- * Collects statistics of the parent table after its rows are public; joins need them and autovacuum never collects them. Never
- * throws, because the next load collects them again. Before PostgreSQL 18, ANALYZE of a parent also analyses its partitions.
- */
-export function analyzeParent(pools: PostgresPools, load: PostgresStagedTable): Promise<void> {
-  return analyzeTable(pools, qualifyName(load.target.schema, load.target.table), rowsOf(load))
-}
-
-export async function analyzeTable({ statements }: PostgresPools, table: string, rows = Infinity): Promise<void> {
-  const smaller = rows <= sampledRows ? '' : `${setStatisticsTarget(30)}; `
-  const run = (only: string) =>
-    withClient(statements, undefined, (client) =>
-      client.query(`begin; ${smaller}analyze (skip_locked) ${only}${table}; commit`),
-    )
-  await run('only ')
-    .catch((error: { code?: string }) => (error.code === '42601' ? run('') : undefined))
-    .catch(() => {})
 }
 
 /**

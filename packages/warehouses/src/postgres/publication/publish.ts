@@ -21,7 +21,8 @@ import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
 import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
-import { completeStagingTable, analyzeParent, indexAndAnalyze } from './index-and-analyze.ts'
+import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
+import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
 import { dropDetached } from '../staging-table-ddl.ts'
 
@@ -189,13 +190,13 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
 })
 
 /**
- * Drops replaced partitions and collects statistics. Never throws, because the publication is committed: a sweep drops
- * leftover partitions, and the next load collects missing statistics.
+ * Drops replaced partitions and copies statistics. Never throws, because the publication is committed: a sweep drops
+ * leftover partitions, and the next load copies missing statistics.
  */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),
-    ...swaps.map(({ load }) => load.published && analyzeParent(pools, load)),
+    ...swaps.map(({ load, partition }) => load.published && copyStatistics(pools, { ...load.target, partition })),
   ])
   if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }
