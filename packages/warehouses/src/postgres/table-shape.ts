@@ -23,6 +23,9 @@ export interface PostgresShape {
   columns: ShapeColumn[]
 }
 
+/** The names of unique indexes that are the key of a partition start with this (`addKey`). They cannot be primary keys without a lock. */
+export const keyIndexPrefix = 'sluice_key_'
+
 /** Reads the shape of a table in a single statement, because a load reads shapes several times, even while readers wait for its locks. */
 export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
   const { rows } = await client.query(
@@ -49,11 +52,13 @@ export async function readShape(client: ClientBase, schema: string, table: strin
      join pg_namespace n on n.oid = c.relnamespace
      left join pg_partitioned_table k on k.partrelid = c.oid
      left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
-     -- The primary key is on the partition, where the rows are.
+     -- The key is on the partition, where the rows are.
      left join lateral (
-       select array_agg(b.attname) as names
-       from pg_index x join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
-       where x.indisprimary and x.indrelid in (c.oid, k.partdefid)
+       select array_agg(distinct b.attname) as names
+       from pg_index x join pg_class i on i.oid = x.indexrelid
+       join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
+       where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
+         and x.indrelid in (c.oid, k.partdefid)
      ) key on true
      where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm')`,
     [schema, table],
