@@ -2,12 +2,11 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
 import { serveSwift, stopSwift } from '../../../packages/testing/src/shared-openstack-swift.ts'
+import { runOn } from '../database.ts'
 import { createLoadedPipeline, runAndWait } from '../loaders/sluice.ts'
-import { processorTime } from '../processor-time.ts'
-import { serverProcess } from '../server-process.ts'
+import { serverMeter } from '../server-process.ts'
 import type { BenchContext, MeasureReport, Target } from './measure.ts'
 
 const tableRows = 5_000_000
@@ -16,7 +15,7 @@ const increments = 4
 
 /**
  * Measures the processor time of PostgreSQL for increments into a table of five million rows: a folder of an object store gets new objects
- * with a hundred rows each. The full load does not give the table a key, so the first increment has to.
+ * with a hundred rows each. The full load does not give the table a key, so the first increment has to. Autovacuum is off.
  */
 export async function* firstIncrement(context: BenchContext): AsyncGenerator<MeasureReport> {
   // This module checks for installed programs when it is imported.
@@ -27,10 +26,18 @@ export async function* firstIncrement(context: BenchContext): AsyncGenerator<Mea
   try {
     await using store = await kind.start()
     await store.put('rows/0.csv', await readFile(await writeRows(context.folder)))
+    // Autovacuum processes a new table of this size for seconds, whatever loads come next.
+    await setAutovacuum(context.peers, 'off')
     yield await measureIncrements(context, store)
   } finally {
+    await setAutovacuum(context.peers, 'on')
     await stopSwift()
   }
+}
+
+async function setAutovacuum(url: string, value: 'on' | 'off'): Promise<void> {
+  await runOn(url, `alter system set autovacuum = ${value}`)
+  await runOn(url, 'select pg_reload_conf()')
 }
 
 async function measureIncrements({ installation, peers }: BenchContext, store: TestStore): Promise<MeasureReport> {
@@ -41,14 +48,9 @@ async function measureIncrements({ installation, peers }: BenchContext, store: T
     type: 'OBJECT_STORAGE_BUCKET',
     settings: { ...(settings as object), objectStoreSource: source },
   })
-  const server = await serverProcess(peers)
-  const measureRun = async (mode: 'FULL' | 'INCREMENTAL') => {
-    const before = await processorTime(server)
-    await runAndWait(installation, pipeline, { mode })
-    // The statistics of the whole table are collected after the end of the run.
-    await pause(3_000)
-    return ((await processorTime(server)) - before) / 1000
-  }
+  const measureServer = await serverMeter(peers)
+  const measureRun = async (mode: 'FULL' | 'INCREMENTAL') =>
+    (await measureServer(() => runAndWait(installation, pipeline, { mode }))) / 1000
   const full = await measureRun('FULL')
   const used: number[] = []
   for (let number = 1; number <= increments; number++) {

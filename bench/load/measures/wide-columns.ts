@@ -2,29 +2,18 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { median } from '../../statistics.ts'
 import { runOn } from '../database.ts'
 import { measureCommand } from '../loaders/command.ts'
 import { createSluiceLoader } from '../loaders/sluice.ts'
-import { processorTime } from '../processor-time.ts'
-import { serverProcess } from '../server-process.ts'
+import { serverMeter } from '../server-process.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
 const cells = 2_000_000
 
 /** Compares the processor time of PostgreSQL for a load of two million cells with that of `psql \copy` of the same file. */
 export async function* wideColumns(context: BenchContext): AsyncGenerator<MeasureReport> {
-  const server = await serverProcess(context.peers)
-  const measureServer = async (work: () => Promise<unknown>) => {
-    await runOn(context.peers, 'checkpoint')
-    const before = await processorTime(server)
-    await work()
-    // The statistics of the whole table are collected after the end of the run.
-    await pause(2_000)
-    return (await processorTime(server)) - before
-  }
-  const idle = await measureServer(async () => {})
+  const measureServer = await serverMeter(context.peers)
   for (const columns of [10, 100, 1_000]) {
     const file = await writeCells(context.folder, columns)
     const { load } = await createSluiceLoader(context.installation, {
@@ -36,14 +25,14 @@ export async function* wideColumns(context: BenchContext): AsyncGenerator<Measur
     for (let round = 0; round < context.rounds; round++) {
       await runOn(context.peers, `drop table if exists cells; create table cells (${names(columns, ' integer')})`)
       copies.push(
-        (await measureServer(() =>
+        await measureServer(() =>
           measureCommand(
             `psql -qX "$URL" -v ON_ERROR_STOP=1 -c "\\copy cells from '${file.path}' with (format csv, header)"`,
             { URL: context.peers },
           ),
-        )) - idle,
+        ),
       )
-      loads.push((await measureServer(load)) - idle)
+      loads.push(await measureServer(load))
     }
     const [copy, loaded] = [median(copies), median(loads)]
     yield {

@@ -14,7 +14,6 @@ import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './server/database-size-limit.ts'
-import { findLastEntry } from './publication/ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
@@ -60,6 +59,11 @@ export class PostgresStagedTable implements StagedTable {
     this.target = target
     this.stagingTable = stagingName(target)
     this.problemContext = problemContextOf(target)
+  }
+
+  /** The name of the staging table with its schema. */
+  get staging(): { schema: string; table: string } {
+    return { schema: 'sluice', table: this.stagingTable }
   }
 
   get keys(): string[] {
@@ -133,13 +137,10 @@ export async function stageTable(
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
       if (existing && !existing.owned) throw tableNotOwned(problemContext)
-      const last = feedOf(existing, await findLastEntry(client, existing?.partition))
-      const { columns } = planLoad(typeRules, last, { target })
+      const { columns } = planLoad(typeRules, feedOf(existing), { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
       const load = new PostgresStagedTable(pools, target, columns, replaced)
-      await client.query('begin')
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
-      await client.query('commit')
       return load
     })
   } catch (error) {

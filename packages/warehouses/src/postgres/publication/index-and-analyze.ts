@@ -3,30 +3,34 @@ import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
-import { type PostgresShape, readShape } from '../table-shape.ts'
+import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import { findLastEntry } from './ledger.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
-/** Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics. */
+/**
+ * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
+ * `staging` is the shape of the staging table.
+ */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
   load: PostgresStagedTable,
+  staging: PostgresShape,
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
-  const staging = qualifyName('sluice', load.stagingTable)
+  const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
-      const shape = await readShape(client, 'sluice', load.stagingTable)
+      // A merge may have added columns and rows.
+      const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : staging
       if (!shape) throw stagingTableMissing(load)
       const keys = missingKey(load, shape)
-      if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
-      await collectStatistics(client, staging, { columns: shape.columns, keys: load.keys, rows: rowsOf(load) })
+      if (keys.length > 0) await client.query(`alter table ${table} add primary key (${keys.join(', ')})`)
+      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: rowsOf(load) })
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -46,37 +50,41 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
 }
 
+/** The shapes of a staging table and of the table that it will replace, if that exists. */
+export interface ShapesToPublish {
+  staging: PostgresShape
+  currentShape: PostgresShape | undefined
+}
+
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them.
- * Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
+ * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Returns the shapes
+ * of both tables. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
   load: PostgresStagedTable,
   merging: boolean,
   signal: AbortSignal,
-): Promise<void> {
-  const { schema, table } = load.target
+): Promise<ShapesToPublish> {
   const here = qualifyName('sluice', load.stagingTable)
   try {
-    await withClient(pools.transactions, signal, async (client) => {
-      const staging = await readShape(client, 'sluice', load.stagingTable)
+    return await withClient(pools.transactions, signal, async (client) => {
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
       if (!staging) throw stagingTableMissing(load)
-      const currentShape = await readShape(client, schema, table)
-      const last = await findLastEntry(client, currentShape?.partition)
       load.brought ??= staging.columns.map(({ name }) => name)
       const { table: plan } = planPublication(load, {
         currentShape,
         staging,
-        last,
         merging: merging && currentShape !== undefined,
       })
-      if (!merging) fallOfRows(load.target, last?.tableRows, load.written!.rows)
-      load.fedBefore = fedColumns(feedOf(currentShape, last))
+      if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
+      load.fedBefore = fedColumns(feedOf(currentShape))
       const statements = completeStaging(here, plan)
-      if (statements.length > 0) await client.query(statements.join(';'))
+      if (statements.length === 0) return { staging, currentShape }
+      await client.query(statements.join(';'))
       // Older snapshots do not see rewritten rows, so the publication must wait for their readers.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
+      return { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })
   } catch (error) {
     signal.throwIfAborted()

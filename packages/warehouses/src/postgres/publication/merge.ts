@@ -7,13 +7,12 @@ import { feedOf } from '../postgres-catalog.ts'
 import { addKey } from './add-key.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
-import { findLastEntry } from './ledger.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
-import { readShape, type PostgresShape } from '../table-shape.ts'
+import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
 import { describeType } from '../types.ts'
 
@@ -47,12 +46,9 @@ export async function prepareMerges(
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
     const [currentShape, staging] = await withClient(pools.transactions, signal, async (client) => {
-      await client.query('begin')
-      const currentShape = await readShape(client, load.target.schema, load.target.table)
-      const staging = await readShape(client, 'sluice', load.stagingTable)
-      load.fedBefore = fedColumns(feedOf(currentShape, await findLastEntry(client, currentShape?.partition)))
-      await client.query('rollback')
-      return [currentShape, staging]
+      const shapes = await readShapes(client, [load.target, load.staging])
+      load.fedBefore = fedColumns(feedOf(shapes[0]))
+      return shapes
     })
     const partition = currentShape?.partition
     if (!currentShape?.owned || partition === undefined || !staging) return true
@@ -88,13 +84,11 @@ async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStage
 }
 
 async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
-  const { schema, table } = load.target
   try {
     await assertFreeForCopy(pools, load, signal)
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
-      const currentShape = await readShape(client, schema, table)
-      const staging = await readShape(client, 'sluice', load.stagingTable)
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
       if (!currentShape?.owned || currentShape.partition === undefined || !staging) {
         await client.query('rollback')
         return
@@ -214,11 +208,11 @@ async function copyRowsToStaging(
   staging: PostgresShape,
 ) {
   const partition = currentShape.partition!
-  const last = await findLastEntry(client, partition)
+  const { last } = currentShape
   if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = fedColumns(feedOf(currentShape, last))
+  load.fedBefore = fedColumns(feedOf(currentShape))
   const [old, here] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
-  const { table } = planPublication(load, { currentShape, staging, last, merging: true })
+  const { table } = planPublication(load, { currentShape, staging, merging: true })
   for (const statement of completeStaging(here, table)) await client.query(statement)
   const completed = (await readShape(client, 'sluice', load.stagingTable))!
   const types = new Map(completed.columns.map(({ name, type }) => [name, type]))

@@ -21,7 +21,7 @@ import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
 import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
-import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
+import { completeStagingTable, indexAndAnalyze, type ShapesToPublish } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
 import { dropDetached } from '../staging-table-ddl.ts'
@@ -118,9 +118,14 @@ export async function prepareLoads(
     one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
   )
   const merging = options.mode === 'MERGE'
-  for (const load of loads) await completeStagingTable(pools, load, merging, signal)
+  const shapes = new Map<PostgresStagedTable, ShapesToPublish>()
+  for (const load of loads) shapes.set(load, await completeStagingTable(pools, load, merging, signal))
   if (merging) await prepareMerges(pools, loads, signal)
-  for (const load of loads) await Promise.all([indexAndAnalyze(pools, load, signal), interruptAutovacuum(pools, load)])
+  for (const [load, { staging, currentShape }] of shapes)
+    await Promise.all([
+      indexAndAnalyze(pools, load, staging, signal),
+      interruptAutovacuum(pools, currentShape?.partition),
+    ])
   return loads
 }
 

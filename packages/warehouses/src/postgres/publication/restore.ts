@@ -126,7 +126,7 @@ async function planRestoredTable(
   if (currentShape?.partition)
     await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
-  const last = await findLastEntry(client, partition ?? undefined)
+  const last = await (partition === null ? undefined : findLastEntry(client, partition))
   const attached =
     partition === null
       ? []
