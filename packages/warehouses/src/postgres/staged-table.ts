@@ -1,5 +1,5 @@
 import { checkColumns } from '../sql-text/check-identifier.ts'
-import { escapeIdentifier } from 'pg'
+import { type ClientBase, escapeIdentifier } from 'pg'
 import {
   type ColumnFacts,
   LeaseLost,
@@ -129,14 +129,12 @@ export async function stageTable(
   const problemContext = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
-      const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
-      if (!rowCount && !target.dry)
-        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
       if (existing && !existing.owned) throw tableNotOwned(problemContext)
+      if (!existing && !target.dry) await assertSchemaExists(client, schema)
       const { columns } = planLoad(typeRules, feedOf(existing), { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
       const load = new PostgresStagedTable(pools, target, columns, replaced)
@@ -149,6 +147,11 @@ export async function stageTable(
     if (signal.aborted) throw error
     throw warehouseProblem(error, problemContext)
   }
+}
+
+async function assertSchemaExists(client: ClientBase, schema: string): Promise<void> {
+  const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
+  if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
 }
 
 /** Returns a function that asserts that the load may write more; undefined if the database has no limit. */
