@@ -103,7 +103,7 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
       }
       const take = async () => {
         const id: string = await boss.work<RunJob>(runQueueName, taking, async ([job]) => {
-          // Without this call, the end of a run would leave the next run of its client in the queue until the next poll.
+          // The next run of the client would otherwise stay in the queue until the next poll.
           if (await handle(toDelivery(boss, job!))) boss.notifyWorker(id)
         })
       }
