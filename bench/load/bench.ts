@@ -9,14 +9,18 @@ import type { KindName } from './data-files.ts'
 import { runOn } from './database.ts'
 import { startInstallation } from './installation.ts'
 import { duringLoad } from './measures/requests-during-load.ts'
+import { backlog } from './measures/backlog.ts'
 import { csv } from './measures/csv.ts'
 import { postgresToPostgres } from './measures/databases.ts'
 import { exports } from './measures/exports.ts'
+import { firstIncrement } from './measures/first-increment.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { ndjson } from './measures/ndjson.ts'
+import { oneRow } from './measures/one-row.ts'
 import { parquet } from './measures/parquet.ts'
 import { profile } from './measures/profile.ts'
+import { wideColumns } from './measures/wide-columns.ts'
 import { heading, markdown } from './report.ts'
 
 /** `npm run bench:load [-- options]`: measures loads into the warehouse against other tools. See README.md. */
@@ -26,7 +30,10 @@ const { values: options } = parseArgs({
     /** Writes the report to bench/results/load.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, separated by commas. */
-    only: { type: 'string', default: 'csv,profile,ndjson,parquet,postgres,mariadb,exports,beside' },
+    only: {
+      type: 'string',
+      default: 'csv,profile,ndjson,parquet,postgres,mariadb,exports,beside,one-row,backlog,wide-columns,first-increment',
+    },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '10,100,1000' },
@@ -46,6 +53,10 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
   exports: (context) => exports(context, Math.max(...context.sizes)),
   beside: (context) => duringLoad(context, Math.max(...context.sizes)),
+  'one-row': oneRow,
+  backlog,
+  'wide-columns': wideColumns,
+  'first-increment': firstIncrement,
 }
 
 async function bench(): Promise<void> {

@@ -10,7 +10,7 @@ import { programEnvironment } from '../../infra/local/environment.ts'
 import { startPostgres } from '../../infra/local/postgres.ts'
 import { runningPrograms } from '../../infra/local/start-program.ts'
 import { secretsOf } from '../../infra/local/secrets.ts'
-import { readSettings } from '../../infra/local/settings.ts'
+import { logFile, readSettings } from '../../infra/local/settings.ts'
 import type { Service } from '../../infra/local/supervise-service.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
@@ -28,6 +28,8 @@ export interface Installation extends AsyncDisposable {
   environment: NodeJS.ProcessEnv
   /** Process id of the worker. */
   workerPid: number
+  /** The log file of PostgreSQL. */
+  postgresLog: string
 }
 
 const password = 'a password that only measures'
@@ -83,6 +85,7 @@ export async function startInstallation(): Promise<Installation> {
     databaseUrl: (name) => postgres.url(name),
     environment: env,
     workerPid: worker!.pid!,
+    postgresLog: logFile(settings, 'postgres'),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }

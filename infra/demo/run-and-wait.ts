@@ -1,5 +1,5 @@
 import { followRun, type ServiceClient } from '@sluice/client'
-import { dataPipelines, type Run, type UploadedFile } from '@sluice/client/pipeline'
+import { dataPipelines, type Run, type RunBody, type UploadedFile } from '@sluice/client/pipeline'
 
 /** Milliseconds between two calls of `seen` without progress. */
 const repeatMs = 1_000
@@ -18,9 +18,10 @@ export async function runToTheEnd(
   uid: string,
   { uploaded }: UploadedFile,
   following: Following,
+  body: RunBody = {},
 ): Promise<Run> {
   for (;;) {
-    const envelope = await pipeline.call(dataPipelines.run, { params: { uid }, body: {} })
+    const envelope = await pipeline.call(dataPipelines.run, { params: { uid }, body })
     const run = await waitForRun(pipeline, uid, String(envelope.data?.['taskId']), following)
     if (Date.parse(run.created) >= Date.parse(uploaded)) return run
   }

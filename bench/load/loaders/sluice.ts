@@ -1,4 +1,5 @@
 import type { ServiceClient } from '@sluice/client'
+import type { RunBody } from '@sluice/client/pipeline'
 import { runToTheEnd } from '../../../infra/demo/run-and-wait.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'
@@ -30,14 +31,8 @@ export async function createSluiceLoader(
   installation: Installation,
   source: Source,
 ): Promise<Loader & Required<Pick<Loader, 'table'>>> {
-  const { pipeline, schema, workerPid } = installation
-  const { id } = await createPipeline(pipeline, schema.id, source)
-  await source.onCreated?.(id)
-  let upload = { uploaded: new Date(0).toISOString() }
-  if (source.file) {
-    const { path, size } = source.file
-    upload = await uploadFile(pipeline, id, { path, size, name: path.split('/').at(-1)! }, { sent: () => {} })
-  }
+  const { workerPid } = installation
+  const created = await createLoadedPipeline(installation, source)
   let database = ''
   return {
     name: 'Sluice',
@@ -48,13 +43,44 @@ export async function createSluiceLoader(
     }),
     async load(): Promise<LoadCost> {
       await resetPeakMemory(workerPid)
-      const run = await runToTheEnd(pipeline, id, upload as never, { seen: () => {} })
-      if (run.status !== 'OK') throw new Error(`The run of ${source.name} ended ${run.status}: ${run.message}`)
+      const { requested, finished } = await runAndWait(installation, created)
       database ||= await warehouseUrl(installation)
-      const milliseconds = Date.parse(run.finished!) - Date.parse(run.created)
-      return { milliseconds, memory: await peakMemory(workerPid) }
+      return { milliseconds: finished - requested, memory: await peakMemory(workerPid) }
     },
   }
+}
+
+/** A pipeline and the upload that its runs load. */
+export interface CreatedPipeline {
+  id: string
+  name: string
+  upload: object
+}
+
+/** Creates a pipeline and uploads its file. */
+export async function createLoadedPipeline(
+  { pipeline, schema }: Installation,
+  source: Source,
+): Promise<CreatedPipeline> {
+  const { id } = await createPipeline(pipeline, schema.id, source)
+  await source.onCreated?.(id)
+  let upload: object = { uploaded: new Date(0).toISOString() }
+  if (source.file) {
+    const { path, size } = source.file
+    upload = await uploadFile(pipeline, id, { path, size, name: path.split('/').at(-1)! }, { sent: () => {} })
+  }
+  return { id, name: source.name, upload }
+}
+
+/** Runs a pipeline. Returns when the run was requested and when it ended, by the clock of the service. */
+export async function runAndWait(
+  { pipeline }: Installation,
+  { id, name, upload }: CreatedPipeline,
+  body: RunBody = {},
+): Promise<{ requested: number; finished: number }> {
+  const run = await runToTheEnd(pipeline, id, upload as never, { seen: () => {} }, body)
+  if (run.status !== 'OK') throw new Error(`The run of ${name} ended ${run.status}: ${run.message}`)
+  return { requested: Date.parse(run.created), finished: Date.parse(run.finished!) }
 }
 
 async function createPipeline(

@@ -79,14 +79,9 @@ export class LoadProblem extends Error {
 
 /**
  * Loads every feed of a run into staging tables and publishes all of them atomically; a dry run publishes nothing. If an earlier
- * attempt has published the run, returns the result from the ledger without reading the source. Throws the source's problem,
- * `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, and drops the staging tables unless they are retained.
+ * attempt has published the run, returns its tables from the ledger and publishes nothing. Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, and drops the staging tables unless they are retained.
  */
-export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
-  const { warehouse, run } = job
-  const earlier = await warehouse.loader.findPublication(run)
-  if (earlier) return earlier.tables
-
+export function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => stageAndPublish(job, staging))
 }
 

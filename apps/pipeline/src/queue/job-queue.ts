@@ -34,8 +34,11 @@ export interface JobQueue extends AsyncDisposable {
 
 /** The queue with the methods of a worker. */
 export interface WorkerQueue extends JobQueue {
-  /** Delivers runs until `stopTaking`. If the handler throws, the run is delivered again. */
-  handleJobs(handle: (delivery: Delivery) => Promise<void>): Promise<void>
+  /**
+   * Delivers runs until `stopTaking`. If the handler throws, the run is delivered again. If it returns true, the next run is delivered
+   * at once; otherwise it waits for a notification or the next poll.
+   */
+  handleJobs(handle: (delivery: Delivery) => Promise<boolean>): Promise<void>
   /** Stops further deliveries. Running handlers continue. */
   stopTaking(): Promise<void>
 }

@@ -96,13 +96,18 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
     ...createJobQueue(boss),
     async handleJobs(handle) {
       const taking = {
-        localConcurrency: concurrency,
         groupConcurrency: clientConcurrency,
         pollingIntervalSeconds: pollSeconds ?? 1,
-        // No notification announces runs that wait for the client's limit or for their start time.
+        // No notification announces runs that wait for their start time, or for the end of a run in another worker.
         notifyPollingIntervalSeconds: pollSeconds ?? 2,
       }
-      await boss.work<RunJob>(runQueueName, taking, async ([job]) => handle(toDelivery(boss, job!)))
+      const take = async () => {
+        const id: string = await boss.work<RunJob>(runQueueName, taking, async ([job]) => {
+          // The next run of the client would otherwise stay in the queue until the next poll.
+          if (await handle(toDelivery(boss, job!))) boss.notifyWorker(id)
+        })
+      }
+      for (let taker = 0; taker < concurrency; taker++) await take()
     },
     stopTaking: () => boss.offWork(runQueueName, { wait: false }),
   }

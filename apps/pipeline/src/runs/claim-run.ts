@@ -73,9 +73,12 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
  * without a heartbeat for a minute do not count.
  */
 export async function hasClientCapacity(trx: Transaction<DB>, uid: string, maxRuns: number): Promise<boolean> {
-  const run = await trx.selectFrom('runs').select(['id', 'client']).where('uid', '=', uid).executeTakeFirst()
+  const run = await trx
+    .selectFrom('runs')
+    .select(['id', 'client', sql`pg_advisory_xact_lock(hashtext('runs of ' || client))`.as('lock')])
+    .where('uid', '=', uid)
+    .executeTakeFirst()
   if (!run) return true
-  await sql`select pg_advisory_xact_lock(hashtext(${`runs of ${run.client}`}))`.execute(trx)
   const { count } = await trx
     .selectFrom('runs')
     .select((eb) => eb.fn.countAll<number>().as('count'))

@@ -24,7 +24,8 @@ export async function openRejectedRows(
   claim: Claim,
   { most: maxRows = mostKeptRejects } = {},
 ): Promise<RejectedRows> {
-  await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
+  if (claim.attempt > 1)
+    await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
   const writer = batchWriter<object>({
     write: (batch) => insertRejectedRows(db, claim, batch),
     size: 200,

@@ -118,7 +118,8 @@ const keptPublications = 3
 
 /** Keeps the profiles of a run that has ended with a publication, and deletes those of the tables' earlier rows that no restore publishes. */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
-  await sql`update table_profiles set published = true where run = ${run}`.execute(trx)
+  const { numAffectedRows } = await sql`update table_profiles set published = true where run = ${run}`.execute(trx)
+  if (!numAffectedRows) return
   await sql`
     with ranked as (
       select p.id, dense_rank() over (partition by p.schema_id, p.table_name order by r.last desc, p.run) as rank

@@ -23,13 +23,16 @@ const stopTimeoutMs = 14_000
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { queue, logger, metrics } = options
   const stopping = new AbortController()
-  const running = new Set<Promise<void>>()
+  const running = new Set<Promise<boolean>>()
 
-  async function execute(delivery: Delivery): Promise<void> {
+  /** Returns whether the next run may start at once. After a deferral it would probably be deferred, too. */
+  async function execute(delivery: Delivery): Promise<boolean> {
     const startedAt = performance.now()
     metrics.running.inc()
     try {
-      record(await executeRun(options, delivery, stopping.signal), (performance.now() - startedAt) / 1000)
+      const ended = await executeRun(options, delivery, stopping.signal)
+      record(ended, (performance.now() - startedAt) / 1000)
+      return ended.ending !== 'DEFERRED'
     } catch (error) {
       metrics.attempts.inc({ outcome: 'UNSETTLED' })
       logger.warn(

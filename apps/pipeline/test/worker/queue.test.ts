@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { connect } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
@@ -27,11 +28,18 @@ afterEach(async () => {
 const concurrency = 3
 async function work(
   handle: (delivery: Delivery) => Promise<void>,
-  { clientConcurrency = 2, ...more }: { clientConcurrency?: number; pollSeconds?: number } = {},
+  {
+    clientConcurrency = 2,
+    deferred = () => false,
+    ...more
+  }: { clientConcurrency?: number; pollSeconds?: number; deferred?: (delivery: Delivery) => boolean } = {},
 ): Promise<void> {
   const connectionString = stack.environment['PIPELINE_DATABASE_URL']!
   worker = await openWorkerQueue({ connectionString, concurrency, clientConcurrency, logger, ...more })
-  await worker.handleJobs(handle)
+  await worker.handleJobs(async (delivery) => {
+    await handle(delivery)
+    return !deferred(delivery)
+  })
 }
 
 const run = (client: string = randomUUID()) => ({ uid: randomUUID(), client })
@@ -140,6 +148,57 @@ describe('run queue', () => {
     expect(began).toHaveLength(2)
     release.resolve()
     await until(() => began.length === 4)
+  })
+
+  it('delivers the backlog of one organisation without polls, within its limit', async () => {
+    const organisation = randomUUID()
+    const backlog = Array.from({ length: 20 }, () => run(organisation))
+    const delivered: string[] = []
+    let [running, mostRunning] = [0, 0]
+    // Sent first: the takers fetch the first runs when they start, and only the end of a run can make them fetch again.
+    await send(...backlog)
+    await work(
+      async (delivery) => {
+        delivered.push(delivery.run)
+        mostRunning = Math.max(mostRunning, ++running)
+        await sleep(5)
+        running -= 1
+      },
+      { clientConcurrency: 2, pollSeconds: 600 },
+    )
+    await until(() => delivered.length === backlog.length)
+    expect(delivered.toSorted()).toEqual(backlog.map(({ uid }) => uid).toSorted())
+    // Takers that fetch at the same time can exceed the limit. The claim of a run enforces it (`hasClientCapacity`).
+    expect(mostRunning).toBeLessThanOrEqual(concurrency)
+  })
+
+  it('delivers runs of other organisations while one has a backlog', async () => {
+    const organisation = randomUUID()
+    const backlog = Array.from({ length: 30 }, () => run(organisation))
+    const others = Array.from({ length: 3 }, () => run())
+    const delivered: string[] = []
+    await send(...backlog)
+    await work(
+      async (delivery) => {
+        delivered.push(delivery.run)
+        if (delivered.length === 4) await send(...others)
+        await sleep(20)
+      },
+      { clientConcurrency: 1, pollSeconds: 600 },
+    )
+    await until(() => delivered.length === backlog.length + others.length)
+    for (const { uid } of others) expect(delivered.indexOf(uid)).toBeLessThan(backlog.length - 10)
+  })
+
+  it('does not fetch again at once after a run that was deferred', async () => {
+    const runs = Array.from({ length: concurrency + 3 }, () => run())
+    const delivered: string[] = []
+    await send(...runs)
+    await work(async (delivery) => void delivered.push(delivery.run), { deferred: () => true, pollSeconds: 2 })
+    await until(() => delivered.length >= concurrency)
+    await sleep(500)
+    expect(delivered).toHaveLength(concurrency)
+    await until(() => delivered.length === runs.length)
   })
 
   it('can be migrated repeatedly, and cannot be opened before the first migration', async () => {

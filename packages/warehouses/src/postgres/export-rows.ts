@@ -10,7 +10,7 @@ import { CopyText } from './queries/copy-text.ts'
 import { cursorPrefix, openQuerySession, type QueryClient } from './queries/query-session.ts'
 import { executeOne } from './queries/read-transaction.ts'
 import { resultColumns } from './queries/result-columns.ts'
-import { readShape } from './table-shape.ts'
+import { readShapeAsReader } from './table-shape.ts'
 
 /** See `QueryRunner.exportRows`. The server writes the text (`COPY … TO STDOUT`); this process only passes it on. */
 export async function exportRows(
@@ -61,7 +61,7 @@ async function readTableSource(
   checkSchemaName(schema)
   checkTableName(name)
   const qualifiedName = qualifyName(schema, name)
-  const shape = await readShape(client, schema, name)
+  const shape = await readShapeAsReader(client, schema, name)
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
   const columns = shape.columns.map(describeColumn)
   const list = columns.map((column, index) => `${escapeIdentifier(column.name)} as c${index + 1}`).join(', ')

@@ -3,7 +3,6 @@ import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { parseProfileReference } from '../load-target.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'
-import { type LastEntry, findLastEntry } from './publication/ledger.ts'
 import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
@@ -83,7 +82,7 @@ export async function findPublication(client: ClientBase, run: string): Promise<
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined
-  const last = await findLastEntry(client, shape.partition)
+  const { last } = shape
   const history = historyOf(last?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
@@ -96,13 +95,13 @@ export async function findTable(client: ClientBase, schema: string, name: string
 }
 
 export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {
-  const shape = await readShape(client, schema, name)
-  return (await findLastEntry(client, shape?.partition))?.cursor ?? undefined
+  return (await readShape(client, schema, name))?.last?.cursor ?? undefined
 }
 
 /** Returns the memory of the last load; for a table of an older version, derives it from the table's columns. */
-export function feedOf(shape: PostgresShape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
+export function feedOf(shape: PostgresShape | undefined): FeedMemory | undefined {
   if (!shape) return undefined
+  const { last } = shape
   return (
     last?.feed ??
     memoryOfTable(
@@ -113,8 +112,7 @@ export function feedOf(shape: PostgresShape | undefined, last: LastEntry | undef
 }
 
 export async function findFeed(client: ClientBase, schema: string, name: string): Promise<FeedMemory | undefined> {
-  const shape = await readShape(client, schema, name)
-  return feedOf(shape, await findLastEntry(client, shape?.partition))
+  return feedOf(await readShape(client, schema, name))
 }
 
 export function describeColumn({
@@ -231,6 +229,22 @@ const collisionCodes = new Set(['23505', '42P06', 'XX000'])
 
 /** Grants `read` access to everything that `load` creates in the schema, but not to the hidden schema. Idempotent. */
 async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
+  const isReady = await withClient(pool, undefined, async (client) => {
+    const { rowCount } = await client.query(
+      `select from pg_namespace n
+       join pg_default_acl d on d.defaclnamespace = n.oid and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
+       where n.nspname = $1 and has_schema_privilege($2, n.oid, 'usage')
+         and exists (select from aclexplode(d.defaclacl) a where a.grantee = $2::regrole and a.privilege_type = 'SELECT')
+         and exists (
+           select from pg_default_acl f
+           where f.defaclnamespace = 0 and f.defaclrole = current_user::regrole and f.defaclobjtype = 'f'
+             and not exists (select from aclexplode(f.defaclacl) a where a.grantee = 0))`,
+      [schema, read],
+    )
+    return rowCount === 1
+  })
+  // The statements write to the catalogue also if they change nothing, and then wait for the disk.
+  if (isReady) return
   const name = escapeIdentifier(schema)
   const reader = escapeIdentifier(read)
   const statements = [

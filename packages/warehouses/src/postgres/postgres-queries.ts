@@ -22,7 +22,7 @@ import { warehouseProblem } from './problems.ts'
 import { exportRows } from './export-rows.ts'
 import { cursorPrefix, openQuerySession, serverGraceSeconds } from './queries/query-session.ts'
 import { resultColumns } from './queries/result-columns.ts'
-import { readShape } from './table-shape.ts'
+import { readShapeAsReader } from './table-shape.ts'
 
 export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   async query(request, signal) {
@@ -143,7 +143,7 @@ async function readTable(
       `${beginReading({ searchPath: 'pg_catalog', idle: 30 })};
        set local statement_timeout = '${seconds}s'; set local synchronize_seqscans = off`,
     )
-    const shape = await readShape(client, schema, table)
+    const shape = await readShapeAsReader(client, schema, table)
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
     const columns = shape.columns.map(describeColumn)
     const list = columns.map(({ name }) => escapeIdentifier(name)).join(', ')

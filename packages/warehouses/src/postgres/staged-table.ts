@@ -1,5 +1,5 @@
 import { checkColumns } from '../sql-text/check-identifier.ts'
-import { escapeIdentifier } from 'pg'
+import { type ClientBase, escapeIdentifier } from 'pg'
 import {
   type ColumnFacts,
   LeaseLost,
@@ -14,7 +14,6 @@ import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './server/database-size-limit.ts'
-import { findLastEntry } from './publication/ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
@@ -60,6 +59,11 @@ export class PostgresStagedTable implements StagedTable {
     this.target = target
     this.stagingTable = stagingName(target)
     this.problemContext = problemContextOf(target)
+  }
+
+  /** The name of the staging table with its schema. */
+  get staging(): { schema: string; table: string } {
+    return { schema: 'sluice', table: this.stagingTable }
   }
 
   get keys(): string[] {
@@ -125,21 +129,16 @@ export async function stageTable(
   const problemContext = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
-      const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
-      if (!rowCount && !target.dry)
-        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
       if (existing && !existing.owned) throw tableNotOwned(problemContext)
-      const last = feedOf(existing, await findLastEntry(client, existing?.partition))
-      const { columns } = planLoad(typeRules, last, { target })
+      if (!existing && !target.dry) await assertSchemaExists(client, schema)
+      const { columns } = planLoad(typeRules, feedOf(existing), { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
       const load = new PostgresStagedTable(pools, target, columns, replaced)
-      await client.query('begin')
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
-      await client.query('commit')
       return load
     })
   } catch (error) {
@@ -148,6 +147,11 @@ export async function stageTable(
     if (signal.aborted) throw error
     throw warehouseProblem(error, problemContext)
   }
+}
+
+async function assertSchemaExists(client: ClientBase, schema: string): Promise<void> {
+  const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
+  if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
 }
 
 /** Returns a function that asserts that the load may write more; undefined if the database has no limit. */

@@ -53,7 +53,7 @@ export function stagingName({
   return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`.slice(0, 63)
 }
 
-/** Creates the staging table in the caller's transaction. */
+/** Creates the staging table. The statements are one message, so they are one transaction. */
 export async function createStaging(
   client: ClientBase,
   name: string,
@@ -92,16 +92,17 @@ export function columnComments(relation: string, columns: readonly { name: strin
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
     const table = qualifyName('sluice', name)
-    await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
-    const { rows: existence } = await client.query('select to_regclass($1) is not null as exists', [table])
-    if (existence[0].exists) await client.query(`lock table only ${table} in access exclusive mode`)
+    const timeouts = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
+    await client.query(`begin; ${timeouts}; lock table only ${table} in access exclusive mode`)
     const { rowCount } = await client.query(
       `select from pg_class where oid = to_regclass($1) and not relispartition
          and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
       [table],
     )
-    if (rowCount) await client.query(`drop table ${table}`)
-    await client.query('commit')
+    await client.query(rowCount === 1 ? `drop table ${table}; commit` : 'rollback')
     return rowCount === 1
+  }).catch((error: unknown) => {
+    if ((error as { code?: string }).code === '42P01') return false
+    throw error
   })
 }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { type LastEntry, selectLastEntry } from './publication/ledger.ts'
 import type { SqlType } from './types.ts'
 
 export interface ShapeColumn {
@@ -17,16 +18,41 @@ export interface PostgresShape {
   owned: boolean
   /** The partition in the hidden schema that contains the rows, if it exists. */
   partition?: string
+  /** The newest ledger row of the partition. */
+  last?: LastEntry
   /** The planner's guess, for relations that no ledger counts. */
   estimatedRows: number
   size: number
   columns: ShapeColumn[]
 }
 
-/** Reads the shape of a table in a single statement, because a load reads shapes several times, even while readers wait for its locks. */
+/** The names of unique indexes that are the key of a partition start with this (`addKey`). They cannot be primary keys without a lock. */
+export const keyIndexPrefix = 'sluice_key_'
+
 export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
+  return (await readShapes(client, [{ schema, table }]))[0]
+}
+
+/** Reads the shape of a table without its ledger row, which role `read` may not read. */
+export async function readShapeAsReader(
+  client: ClientBase,
+  schema: string,
+  table: string,
+): Promise<PostgresShape | undefined> {
+  return (await readShapes(client, [{ schema, table }], { hasLedger: false }))[0]
+}
+
+/**
+ * Reads the shapes of several tables in a single statement, because a load reads shapes several times, even while readers wait for its
+ * locks. Returns them in the order of the names.
+ */
+export async function readShapes(
+  client: ClientBase,
+  tables: readonly { schema: string; table: string }[],
+  { hasLedger = true } = {},
+): Promise<(PostgresShape | undefined)[]> {
   const { rows } = await client.query(
-    `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
+    `select place.position, c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
@@ -44,28 +70,37 @@ export async function readShape(client: ClientBase, schema: string, table: strin
          left join pg_description d
            on d.objoid = a.attrelid and d.classoid = 'pg_class'::regclass and d.objsubid = a.attnum
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-       ) as columns
-     from pg_class c
-     join pg_namespace n on n.oid = c.relnamespace
+       ) as columns,
+       ${hasLedger ? `(select to_json(entry) from (${selectLastEntry('part.relname')}) entry)` : 'null'} as last
+     from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
+     join pg_namespace n on n.nspname = place.schema
+     join pg_class c on c.relnamespace = n.oid and c.relname = place.name
      left join pg_partitioned_table k on k.partrelid = c.oid
      left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
-     -- The primary key is on the partition, where the rows are.
+     -- The key is on the partition, where the rows are.
      left join lateral (
-       select array_agg(b.attname) as names
-       from pg_index x join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
-       where x.indisprimary and x.indrelid in (c.oid, k.partdefid)
+       select array_agg(distinct b.attname) as names
+       from pg_index x join pg_class i on i.oid = x.indexrelid
+       join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
+       where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
+         and x.indrelid in (c.oid, k.partdefid)
      ) key on true
-     where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm')`,
-    [schema, table],
+     where c.relkind in ('r', 'p', 'v', 'm')`,
+    [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
   )
-  const [relation] = rows
-  if (!relation) return undefined
+  const shapes = new Map(rows.map((row) => [Number(row.position), toShape(row)]))
+  return tables.map((_, index) => shapes.get(index + 1))
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the query
+function toShape(relation: Record<string, any>): PostgresShape {
   return {
-    oid: Number(relation.oid),
-    owned: relation.owned === true,
-    ...(relation.partition !== null && { partition: relation.partition }),
-    estimatedRows: Math.round(relation.estimated_rows),
-    size: relation.size,
-    columns: relation.columns ?? [],
+    oid: Number(relation['oid']),
+    owned: relation['owned'] === true,
+    ...(relation['partition'] !== null && { partition: relation['partition'] }),
+    ...(relation['last'] !== null && { last: relation['last'] }),
+    estimatedRows: Math.round(relation['estimated_rows']),
+    size: relation['size'],
+    columns: relation['columns'] ?? [],
   }
 }

@@ -1,41 +1,36 @@
-import { type ClientBase, escapeIdentifier } from 'pg'
+import { escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
-import { type PostgresShape, readShape } from '../table-shape.ts'
+import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import { findLastEntry } from './ledger.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { collectStatistics } from './planner-statistics.ts'
 
 /**
- * Statistics targets: ANALYZE samples 300 rows per unit. The default of 100 would take longer than copying 10 MB, and would dirty
- * 30,000 pages of a large table. So the target is low for the new partition, which autovacuum soon analyses again, and higher for
- * the parent table, which autovacuum never analyses.
+ * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
+ * `staging` is the shape of the staging table.
  */
-const setStatisticsTarget = (target: number) => `set local default_statistics_target = ${target}`
-
-/** Up to this number of rows, the sample contains every row. */
-const sampledRows = 3_000
-
-/** Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics. */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
   load: PostgresStagedTable,
+  staging: PostgresShape,
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
-  const staging = qualifyName('sluice', load.stagingTable)
+  const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
-      const shape = await readShape(client, 'sluice', load.stagingTable)
+      // A merge may have added columns and rows.
+      const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : staging
       if (!shape) throw stagingTableMissing(load)
       const keys = missingKey(load, shape)
-      if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
-      await analyzeStagingTable(client, load, staging, shape)
+      if (keys.length > 0) await client.query(`alter table ${table} add primary key (${keys.join(', ')})`)
+      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: rowsOf(load) })
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -51,77 +46,45 @@ function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): 
   return keys.map((name) => escapeIdentifier(name))
 }
 
-/**
- * Collects statistics of the staging table. For a large table, a smaller sample is read and the statement lists the
- * columns: then PostgreSQL does not count the table as analysed, so autovacuum collects full statistics later.
- */
-async function analyzeStagingTable(
-  client: ClientBase,
-  load: PostgresStagedTable,
-  staging: string,
-  shape: PostgresShape,
-): Promise<void> {
-  if (rowsOf(load) <= sampledRows) await client.query(`analyze ${staging}`)
-  else {
-    const columns = shape.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    await client.query(`begin; ${setStatisticsTarget(10)}; analyze ${staging} (${columns}); commit`)
-  }
-}
-
 function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
 }
 
-/**
- * Collects statistics of the parent table after its rows are public; joins need them and autovacuum never collects them. Never
- * throws, because the next load collects them again. Before PostgreSQL 18, ANALYZE of a parent also analyses its partitions.
- */
-export function analyzeParent(pools: PostgresPools, load: PostgresStagedTable): Promise<void> {
-  return analyzeTable(pools, qualifyName(load.target.schema, load.target.table), rowsOf(load))
-}
-
-export async function analyzeTable({ statements }: PostgresPools, table: string, rows = Infinity): Promise<void> {
-  const smaller = rows <= sampledRows ? '' : `${setStatisticsTarget(30)}; `
-  const run = (only: string) =>
-    withClient(statements, undefined, (client) =>
-      client.query(`begin; ${smaller}analyze (skip_locked) ${only}${table}; commit`),
-    )
-  await run('only ')
-    .catch((error: { code?: string }) => (error.code === '42601' ? run('') : undefined))
-    .catch(() => {})
+/** The shapes of a staging table and of the table that it will replace, if that exists. */
+export interface ShapesToPublish {
+  staging: PostgresShape
+  currentShape: PostgresShape | undefined
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them.
- * Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
+ * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Returns the shapes
+ * of both tables. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
   load: PostgresStagedTable,
   merging: boolean,
   signal: AbortSignal,
-): Promise<void> {
-  const { schema, table } = load.target
+): Promise<ShapesToPublish> {
   const here = qualifyName('sluice', load.stagingTable)
   try {
-    await withClient(pools.transactions, signal, async (client) => {
-      const staging = await readShape(client, 'sluice', load.stagingTable)
+    return await withClient(pools.transactions, signal, async (client) => {
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
       if (!staging) throw stagingTableMissing(load)
-      const currentShape = await readShape(client, schema, table)
-      const last = await findLastEntry(client, currentShape?.partition)
       load.brought ??= staging.columns.map(({ name }) => name)
       const { table: plan } = planPublication(load, {
         currentShape,
         staging,
-        last,
         merging: merging && currentShape !== undefined,
       })
-      if (!merging) fallOfRows(load.target, last?.tableRows, load.written!.rows)
-      load.fedBefore = fedColumns(feedOf(currentShape, last))
+      if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
+      load.fedBefore = fedColumns(feedOf(currentShape))
       const statements = completeStaging(here, plan)
-      if (statements.length > 0) await client.query(statements.join(';'))
+      if (statements.length === 0) return { staging, currentShape }
+      await client.query(statements.join(';'))
       // Older snapshots do not see rewritten rows, so the publication must wait for their readers.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
+      return { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -19,17 +19,33 @@ export interface RetentionPolicy {
 
 const keptColumns = `schema_name as schema, table_name as "table", partition_name as partition`
 
+/** Selects the runs that replaced kept versions of the tables in the parameters. */
+const selectKeptRuns = `select distinct k.run from sluice.kept_table k
+  join unnest($1::text[], $2::text[]) as given (schema_name, table_name) using (schema_name, table_name) order by 1`
+
 /** Returns the runs that replaced kept versions of these tables. */
 async function findKeptRuns(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],
 ): Promise<string[]> {
-  const { rows } = await client.query<{ run: string }>(
-    `select distinct k.run from sluice.kept_table k
-     join unnest($1::text[], $2::text[]) as given (schema_name, table_name) using (schema_name, table_name) order by 1`,
-    [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
-  )
+  const { rows } = await client.query<{ run: string }>(selectKeptRuns, [
+    tables.map(({ schema }) => schema),
+    tables.map(({ table }) => table),
+  ])
   return rows.map(({ run }) => run)
+}
+
+/** Removes the kept versions of these tables, with all tables of their publications, from the list of kept tables. Returns them. */
+async function takeKeptRunsOf(
+  client: ClientBase,
+  { ledgerKey }: RetentionPolicy,
+  tables: readonly { schema: string; table: string }[],
+): Promise<KeptTable[]> {
+  const { rows } = await client.query<KeptTable>(
+    `select ${keptColumns} from (${selectKeptRuns}) replaced, sluice.forget_kept($3::text, replaced.run)`,
+    [tables.map(({ schema }) => schema), tables.map(({ table }) => table), ledgerKey],
+  )
+  return rows
 }
 
 async function takeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
@@ -52,9 +68,7 @@ export async function keepReplaced(
   replaced: readonly (KeptTable & { inPlace: boolean })[],
 ): Promise<string[]> {
   if (replaced.some(({ inPlace }) => inPlace)) return replaced.flatMap(({ partition }) => partition ?? [])
-  const forgotten: KeptTable[] = []
-  for (const earlier of await findKeptRuns(client, replaced))
-    forgotten.push(...(await takeKeptRun(client, retention, earlier)))
+  const forgotten = await takeKeptRunsOf(client, retention, replaced)
   const isFirst = replaced.every(({ partition }) => partition === null)
   const keeps = retention.days > 0 && !isFirst
   if (keeps) await keepTables(client, retention, run, replaced)

@@ -29,13 +29,14 @@ export interface LedgerEntry {
   feed: FeedMemory
 }
 
-export async function findLastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
-  const { rows } = await client.query(
-    `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
-       t.bytes::float8, t.cursor, t.profile, t.feed
-     from sluice.ledger_table t where t.partition_name = $1 order by t.entered desc limit 1`,
-    [partition],
-  )
+/** Returns the query for the newest ledger row of a partition. `partition` is an SQL expression. */
+export const selectLastEntry = (partition: string): string =>
+  `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
+     t.bytes::float8, t.cursor, t.profile, t.feed
+   from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
+
+export async function findLastEntry(client: ClientBase, partition: string): Promise<LastEntry | undefined> {
+  const { rows } = await client.query(selectLastEntry('$1'), [partition])
   return rows[0]
 }
 

@@ -4,15 +4,15 @@ import { buildDeletedCondition, noKey, recordsOf, replacedColumns, stagedRecords
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { feedOf } from '../postgres-catalog.ts'
+import { addKey } from './add-key.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
-import { findLastEntry } from './ledger.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
-import { readShape, type PostgresShape } from '../table-shape.ts'
+import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
 import { describeType } from '../types.ts'
 
@@ -42,41 +42,53 @@ export async function prepareMerges(
   for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Returns whether the merge only changes rows. True if the table does not exist yet. */
+/** Returns whether the merge only changes rows. True if the table does not exist yet. Gives the table a key if only that is missing. */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
-    return await withClient(pools.transactions, signal, async (client) => {
-      await client.query('begin')
-      const currentShape = await readShape(client, load.target.schema, load.target.table)
-      const staging = await readShape(client, 'sluice', load.stagingTable)
-      load.fedBefore = fedColumns(feedOf(currentShape, await findLastEntry(client, currentShape?.partition)))
-      await client.query('rollback')
-      if (
-        currentShape?.owned &&
-        currentShape.partition !== undefined &&
-        staging &&
-        !fitsInPlace(load, currentShape, staging)
-      )
-        return false
-      // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
-      if (currentShape?.partition !== undefined) load.older = []
-      return true
+    const [currentShape, staging] = await withClient(pools.transactions, signal, async (client) => {
+      const shapes = await readShapes(client, [load.target, load.staging])
+      load.fedBefore = fedColumns(feedOf(shapes[0]))
+      return shapes
     })
+    const partition = currentShape?.partition
+    if (!currentShape?.owned || partition === undefined || !staging) return true
+    if (!hasMergedColumns(load, currentShape, staging)) return false
+    if (!hasKey(load, currentShape)) {
+      const mayAddKey = keyOf(currentShape).length === 0 && !load.target.dry
+      if (!mayAddKey || !(await addKeyToPartition(pools, load, partition, signal))) return false
+    }
+    // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
+    load.older = []
+    return true
   } catch (error) {
     signal.throwIfAborted()
     throw warehouseProblem(error, load.problemContext)
   }
 }
 
+/** The index needs at most as many bytes as the table. Returns whether the partition has the key now. */
+async function addKeyToPartition(
+  pools: PostgresPools,
+  load: PostgresStagedTable,
+  partition: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  await assertFreeForCopy(pools, load, signal)
+  return addKey(pools, load, partition, signal)
+}
+
+async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStagedTable, signal: AbortSignal) {
+  const { schema, table } = target
+  const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+  await assertFree(pools, signal, { needed })
+}
+
 async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
-  const { schema, table } = load.target
   try {
-    const copiedBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-    await assertFree(pools, signal, { needed: copiedBytes })
+    await assertFreeForCopy(pools, load, signal)
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
-      const currentShape = await readShape(client, schema, table)
-      const staging = await readShape(client, 'sluice', load.stagingTable)
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
       if (!currentShape?.owned || currentShape.partition === undefined || !staging) {
         await client.query('rollback')
         return
@@ -92,12 +104,20 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
 }
 
 /** Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same type. */
-export function fitsInPlace(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
-  const key = currentShape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+export const fitsInPlace = (load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean =>
+  hasKey(load, currentShape) && hasMergedColumns(load, currentShape, staging)
+
+const keyOf = ({ columns }: PostgresShape): string[] =>
+  columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+
+const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boolean =>
+  keyOf(currentShape).toSorted().join('\0') === keys.toSorted().join('\0')
+
+/** Returns whether every replaced column exists on both sides with the same type. */
+function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
   const types = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const staged = new Set(staging.columns.map(({ name }) => name))
   return (
-    key.toSorted().join('\0') === load.keys.toSorted().join('\0') &&
     mergedColumns(load, staging).every(({ name, type }) => types.get(name) === type) &&
     load.fedBefore.every((name) => staged.has(name) || !types.has(name))
   )
@@ -188,11 +208,11 @@ async function copyRowsToStaging(
   staging: PostgresShape,
 ) {
   const partition = currentShape.partition!
-  const last = await findLastEntry(client, partition)
+  const { last } = currentShape
   if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = fedColumns(feedOf(currentShape, last))
+  load.fedBefore = fedColumns(feedOf(currentShape))
   const [old, here] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
-  const { table } = planPublication(load, { currentShape, staging, last, merging: true })
+  const { table } = planPublication(load, { currentShape, staging, merging: true })
   for (const statement of completeStaging(here, table)) await client.query(statement)
   const completed = (await readShape(client, 'sluice', load.stagingTable))!
   const types = new Map(completed.columns.map(({ name, type }) => [name, type]))

@@ -2,7 +2,6 @@ import { memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import { type TablePlan, planTable } from '../../shape/plan-table.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import type { LastEntry } from './ledger.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
 import { storedAs, typeRules } from '../types.ts'
@@ -12,16 +11,15 @@ import { type StagingColumn, columnComments, columnList } from '../staging-table
 interface PublicationInputs {
   currentShape: PostgresShape | undefined
   staging: PostgresShape
-  last: LastEntry | undefined
   merging: boolean
 }
 
 /** Plans the columns of the published table, and the memory for the next load. Throws the errors of `planLoad`. */
 export function planPublication(
   load: PostgresStagedTable,
-  { currentShape, staging, last, merging }: PublicationInputs,
+  { currentShape, staging, merging }: PublicationInputs,
 ): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
-  const before = feedOf(currentShape, last)
+  const before = feedOf(currentShape)
   const plan = planLoad(typeRules, before, {
     target: load.target,
     held: load.held,

@@ -2,14 +2,13 @@ import type { PlannedTable, PlanOptions } from '../../warehouse.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { planEvolution, planPublication } from './plan-publication.ts'
-import { findLastEntry } from './ledger.ts'
 import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
 import { tableNotOwned, warehouseProblem } from '../problems.ts'
 import { mergeModeOf } from './merge.ts'
 import { qualifyName } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
 import { rowsAfterPublication } from './staged-rows-preview.ts'
-import { readShape } from '../table-shape.ts'
+import { readShapes } from '../table-shape.ts'
 import { findBlockingViews } from './table-swap.ts'
 
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
@@ -44,13 +43,12 @@ async function planLoadedTable(
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin read only; ${setStatementTimeout}`)
-      const currentShape = await readShape(client, schema, table)
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
       if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
-      const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!staging) throw stagingTableMissing(load)
-      const last = await findLastEntry(client, currentShape?.partition)
+      const last = currentShape?.last
       const merging = mergeModeOf(load, options) === 'MERGE' && currentShape?.partition !== undefined
-      const { table: plan } = planPublication(load, { currentShape, staging, last, merging })
+      const { table: plan } = planPublication(load, { currentShape, staging, merging })
       const { rows } = await client.query<{ count: number }>(
         `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, currentShape)}) r`,
       )

@@ -21,7 +21,8 @@ import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
 import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
-import { completeStagingTable, analyzeParent, indexAndAnalyze } from './index-and-analyze.ts'
+import { completeStagingTable, indexAndAnalyze, type ShapesToPublish } from './index-and-analyze.ts'
+import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
 import { dropDetached } from '../staging-table-ddl.ts'
 
@@ -117,9 +118,14 @@ export async function prepareLoads(
     one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
   )
   const merging = options.mode === 'MERGE'
-  for (const load of loads) await completeStagingTable(pools, load, merging, signal)
+  const shapes = new Map<PostgresStagedTable, ShapesToPublish>()
+  for (const load of loads) shapes.set(load, await completeStagingTable(pools, load, merging, signal))
   if (merging) await prepareMerges(pools, loads, signal)
-  for (const load of loads) await Promise.all([indexAndAnalyze(pools, load, signal), interruptAutovacuum(pools, load)])
+  for (const [load, { staging, currentShape }] of shapes)
+    await Promise.all([
+      indexAndAnalyze(pools, load, staging, signal),
+      interruptAutovacuum(pools, currentShape?.partition),
+    ])
   return loads
 }
 
@@ -189,13 +195,13 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
 })
 
 /**
- * Drops replaced partitions and collects statistics. Never throws, because the publication is committed: a sweep drops
- * leftover partitions, and the next load collects missing statistics.
+ * Drops replaced partitions and copies statistics. Never throws, because the publication is committed: a sweep drops
+ * leftover partitions, and the next load copies missing statistics.
  */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),
-    ...swaps.map(({ load }) => load.published && analyzeParent(pools, load)),
+    ...swaps.map(({ load, partition }) => load.published && copyStatistics(pools, { ...load.target, partition })),
   ])
   if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }

@@ -25,7 +25,7 @@ import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransaction
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
-import { analyzeTable } from './index-and-analyze.ts'
+import { copyStatistics } from './planner-statistics.ts'
 import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
 import { columnComments, columnList } from '../staging-table-ddl.ts'
@@ -60,7 +60,9 @@ export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal
   return retryWhileTableIsRead(problemContext, options, signal, async (lockTimeoutMs) => {
     const { publication, returned } = await restoreAll(restoring, lockTimeoutMs, signal)
     await failpoint('published')
-    const tidied = Promise.all(returned.map(({ qualifiedName }) => analyzeTable(pools, qualifiedName))).then(() => {})
+    const tidied = Promise.all(
+      returned.map(({ published, entry }) => copyStatistics(pools, { ...published, partition: entry.partition })),
+    ).then(() => {})
     if (options.onBackgroundWork) options.onBackgroundWork(tidied)
     else await tidied
     return publication
@@ -124,7 +126,7 @@ async function planRestoredTable(
   if (currentShape?.partition)
     await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
-  const last = await findLastEntry(client, partition ?? undefined)
+  const last = await (partition === null ? undefined : findLastEntry(client, partition))
   const attached =
     partition === null
       ? []

@@ -7,13 +7,12 @@ import { fallOfRows } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publication.ts'
 import type { TablePlan } from '../../shape/plan-table.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import { type LastEntry, findLastEntry } from './ledger.ts'
 import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
 import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualifyName } from '../names.ts'
-import { type PostgresShape, readShape } from '../table-shape.ts'
+import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
 
 export interface TableSwap {
   load: PostgresStagedTable
@@ -43,22 +42,18 @@ export async function planSwap(
   const { schema, table } = load.target
   const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
   const attach = `alter table ${names.table} attach partition ${names.staging} default`
-  const staging = await readShape(client, 'sluice', load.stagingTable)
+  const [before, staging] = await readShapes(client, [load.target, load.staging])
   if (!staging) throw stagingTableMissing(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
-  await client.query(
-    `${blockAutovacuum(names.staging, lockTimeoutMs)}; alter table ${names.staging} reset (autovacuum_enabled)`,
-  )
-
-  const before = await readShape(client, schema, table)
+  const enableAutovacuum = `${blockAutovacuum(names.staging, lockTimeoutMs)}; alter table ${names.staging} reset (autovacuum_enabled)`
   if (!before) {
+    await client.query(enableAutovacuum)
     if (load.copiedRows) throw concurrentlyChanged(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
     const { table: plan, feed } = planPublication(load, {
       currentShape: undefined,
       staging,
-      last: undefined,
       merging: false,
     })
     published.changes = plan.changes
@@ -67,21 +62,23 @@ export async function planSwap(
     return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
   }
   if (!before.owned) throw tableNotOwned(load.problemContext)
-  await client.query(`lock table only ${names.table} in share update exclusive mode`)
+  const blockPartition = ({ partition }: PostgresShape) =>
+    partition === undefined ? [] : [blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs)]
+  const lockTable = `lock table only ${names.table} in share update exclusive mode`
+  await client.query([enableAutovacuum, lockTable, ...blockPartition(before)].join(';'))
   // Another load may have published between the first read and the lock.
   const current = await readShape(client, schema, table)
   if (!current?.owned) throw tableNotOwned(load.problemContext)
-
-  if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), lockTimeoutMs))
-  const last = await findLastEntry(client, current.partition)
+  if (current.partition !== before.partition) await client.query(blockPartition(current).join(';'))
+  const { last } = current
   const merging = mode === 'MERGE' && current.partition !== undefined
-  const { table: plan, feed } = planPublication(load, { currentShape: current, staging, last, merging })
+  const { table: plan, feed } = planPublication(load, { currentShape: current, staging, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
   const profile = profileToPublish(load, merging ? { rows, earlierProfile: last?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed, profile }
   if (merging) {
-    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements, last)
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements)
     if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
   }
@@ -143,11 +140,11 @@ async function planMergeInPlace(
   current: PostgresShape,
   staging: PostgresShape,
   tableStatements: string[],
-  last: LastEntry | undefined,
 ): Promise<TableSwap> {
   const { load } = swap
+  const { last } = current
   if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = fedColumns(feedOf(current, last))
+  load.fedBefore = fedColumns(feedOf(current))
   if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
@@ -186,15 +183,10 @@ export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
  * Cancels autovacuum on the partition that will be replaced, before the swap waits for it. Autovacuum runs there for minutes after
  * a large load, and starts again after one minute at the earliest. Never throws.
  */
-export async function interruptAutovacuum(
-  { statements }: PostgresPools,
-  { target }: PostgresStagedTable,
-): Promise<void> {
-  await withClient(statements, undefined, async (client) => {
-    const partition = (await readShape(client, target.schema, target.table))?.partition
-    if (partition === undefined) return
-    await client.query(
-      `begin; set local lock_timeout = '2s'; ${lockAgainstAutovacuum(qualifyName('sluice', partition))}; commit`,
-    )
-  }).catch(() => {})
+export async function interruptAutovacuum({ statements }: PostgresPools, partition: string | undefined): Promise<void> {
+  if (partition === undefined) return
+  const lock = lockAgainstAutovacuum(qualifyName('sluice', partition))
+  await withClient(statements, undefined, (client) =>
+    client.query(`begin; set local lock_timeout = '2s'; ${lock}; commit`),
+  ).catch(() => {})
 }
