@@ -13,7 +13,7 @@ import {
   type RecordRow,
   type RecordValue,
 } from './flatten-record.ts'
-import { tableName } from './table-names.ts'
+import { tableName } from '../table-names.ts'
 
 /** A column that the system or its settings declare. */
 export interface KnownColumn {

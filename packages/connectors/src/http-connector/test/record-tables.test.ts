@@ -3,7 +3,7 @@ import { readCsvRows } from '../../dhis2/csv-records.ts'
 import { parseJson } from '../exact-json.ts'
 import { BadRecord, flattenRecord, type RecordRow } from '../flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
-import { columnNames, tableName } from '../table-names.ts'
+import { columnNames, tableName } from '../../table-names.ts'
 import { SeenKeys } from '../record-tables.ts'
 import fc from 'fast-check'
 
