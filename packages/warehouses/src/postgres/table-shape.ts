@@ -23,10 +23,20 @@ export interface PostgresShape {
   columns: ShapeColumn[]
 }
 
-/** Reads the shape of a table in a single statement, because a load reads shapes several times, even while readers wait for its locks. */
-export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
-  const { rows } = await client.query(
-    `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
+/**
+ * Reads the shape of a table in a single statement, because a load reads shapes several times, even while readers wait for its locks.
+ * A prepared statement is planned once for each connection; planning takes longer than reading. `isPrepared` is false on a connection
+ * on which SQL of users ran, because that can replace or remove prepared statements.
+ */
+export async function readShape(
+  client: ClientBase,
+  schema: string,
+  table: string,
+  { isPrepared = true } = {},
+): Promise<PostgresShape | undefined> {
+  const { rows } = await client.query({
+    ...(isPrepared && { name: 'sluice_shape' }),
+    text: `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
@@ -56,8 +66,8 @@ export async function readShape(client: ClientBase, schema: string, table: strin
        where x.indisprimary and x.indrelid in (c.oid, k.partdefid)
      ) key on true
      where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm')`,
-    [schema, table],
-  )
+    values: [schema, table],
+  })
   const [relation] = rows
   if (!relation) return undefined
   return {

@@ -30,12 +30,13 @@ export interface LedgerEntry {
 }
 
 export async function findLastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
-  const { rows } = await client.query(
-    `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
+  const { rows } = await client.query({
+    name: 'sluice_last_entry',
+    text: `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
        t.bytes::float8, t.cursor, t.profile, t.feed
      from sluice.ledger_table t where t.partition_name = $1 order by t.entered desc limit 1`,
-    [partition],
-  )
+    values: [partition],
+  })
   return rows[0]
 }
 
