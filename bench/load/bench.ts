@@ -15,6 +15,7 @@ import { exports } from './measures/exports.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { parquet } from './measures/parquet.ts'
+import { manyTables } from './measures/tables.ts'
 import { profile } from './measures/profile.ts'
 import { heading, markdown } from './report.ts'
 
@@ -25,7 +26,7 @@ const { values: options } = parseArgs({
     /** Writes the report to bench/results/load.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, separated by commas. */
-    only: { type: 'string', default: 'csv,profile,parquet,postgres,mariadb,exports,beside' },
+    only: { type: 'string', default: 'csv,profile,parquet,postgres,mariadb,tables,exports,beside' },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '10,100,1000' },
@@ -42,6 +43,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
+  tables: (context) => manyTables(context),
   exports: (context) => exports(context, Math.max(...context.sizes)),
   beside: (context) => duringLoad(context, Math.max(...context.sizes)),
 }

@@ -2,11 +2,11 @@ import { pipelineOperations, type Schema } from '@sluice/contracts'
 import { findOrCreateSchema } from '../../../infra/demo/find-or-create.ts'
 import { median } from '../../statistics.ts'
 import { makeFile } from '../data-files.ts'
-import { onDatabase } from '../database.ts'
 import type { Loader } from '../loaders/loader.ts'
 import { createSluiceLoader } from '../loaders/sluice.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { parentOf, processorTime } from '../processor-time.ts'
+import { processorTime } from '../processor-time.ts'
+import { serverProcess } from '../server-process.ts'
 import { type BenchContext, type MeasureReport, ratio } from './measure.ts'
 
 const [off, on] = ['without profile', 'with profile'] as const
@@ -58,12 +58,4 @@ async function schemaWith({ installation }: BenchContext, profileTables: boolean
   const { id, name } = await findOrCreateSchema(pipeline, `bench_profile_${profileTables ? 'on' : 'off'}`)
   const body = { name, permanent: false, providerSchema: 'SQL_DATABASE_D', profileTables } as const
   return pipeline.call(pipelineOperations.schemas.update, { params: { uid: id }, body })
-}
-
-/** Returns the process id of the PostgreSQL server. */
-async function serverProcess(url: string): Promise<number> {
-  return onDatabase(url, async (client) => {
-    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-    return parentOf(rows[0]!.pid)
-  })
 }

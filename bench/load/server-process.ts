@@ -1,0 +1,37 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { onDatabase } from './database.ts'
+import { parentOf, processorTime } from './processor-time.ts'
+
+/** Returns the process id of the PostgreSQL server. `processorTime` of it includes all sessions. */
+export async function serverProcess(url: string): Promise<number> {
+  return onDatabase(url, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    return parentOf(rows[0]!.pid)
+  })
+}
+
+/** Milliseconds after the end of a run in which PostgreSQL still works for it. */
+const cleanUpMs = 3_000
+/** Milliseconds for which the server is measured while no run is executed. */
+const idleMs = 5_000
+
+/**
+ * Returns a function that returns the processor time in milliseconds that PostgreSQL needs for `work`, without that of an idle
+ * installation in the same time.
+ */
+export async function serverMeter(url: string): Promise<(work: () => Promise<unknown>) => Promise<number>> {
+  const server = await serverProcess(url)
+  const measure = async (work: () => Promise<unknown>) => {
+    const [startedAt, before] = [performance.now(), await processorTime(server)]
+    await work()
+    return { used: (await processorTime(server)) - before, elapsed: performance.now() - startedAt }
+  }
+  const idle = await measure(() => pause(idleMs))
+  return async (work) => {
+    const { used, elapsed } = await measure(async () => {
+      await work()
+      await pause(cleanUpMs)
+    })
+    return Math.max(0, Math.round(used - (idle.used / idle.elapsed) * elapsed))
+  }
+}
