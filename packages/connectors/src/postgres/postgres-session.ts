@@ -113,7 +113,9 @@ class PostgresSession implements DatabaseSession {
   async withSavepoint<T>(operation: () => Promise<T>): Promise<T> {
     await this.#client.query('savepoint statement')
     try {
-      return await operation()
+      const result = await operation()
+      await this.#client.query('release savepoint statement')
+      return result
     } catch (error) {
       await this.#client.query('rollback to savepoint statement')
       throw error
