@@ -20,6 +20,7 @@ import { ndjson } from './measures/ndjson.ts'
 import { oneRow } from './measures/one-row.ts'
 import { parquet } from './measures/parquet.ts'
 import { profile } from './measures/profile.ts'
+import { manyTables } from './measures/tables.ts'
 import { wideColumns } from './measures/wide-columns.ts'
 import { heading, markdown } from './report.ts'
 
@@ -32,7 +33,8 @@ const { values: options } = parseArgs({
     /** Names of measures, separated by commas. */
     only: {
       type: 'string',
-      default: 'csv,profile,ndjson,parquet,postgres,mariadb,exports,beside,one-row,backlog,wide-columns,first-increment',
+      default:
+        'csv,profile,ndjson,parquet,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment',
     },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
@@ -51,6 +53,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
+  tables: (context) => manyTables(context),
   exports: (context) => exports(context, Math.max(...context.sizes)),
   beside: (context) => duringLoad(context, Math.max(...context.sizes)),
   'one-row': oneRow,

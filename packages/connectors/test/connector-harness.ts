@@ -39,10 +39,13 @@ interface TestLoad {
   report: ReadReporter
   rejected(): { count: number; first?: string | undefined }
   signal: AbortSignal
+  /** A digest of the settings. The table may change its shape if it differs from that of the last load. */
+  definition?: string | undefined
 }
 
 /** Loads a source as a worker does. Increments are merged. */
-export async function loadSource({ sources, warehouse, reading, table, mode, report, rejected, signal }: TestLoad) {
+export async function loadSource(load: TestLoad) {
+  const { sources, warehouse, reading, table, mode, report, rejected, signal, definition } = load
   const cursor = await warehouse.loader.findCursor('health', table)
   const request: ReadRequest = { ...reading, table, mode, ...(cursor !== undefined && { cursor }) }
   const isMerge = mode === 'INCREMENTAL' && (await sources.canReadIncrement(request))
@@ -56,6 +59,7 @@ export async function loadSource({ sources, warehouse, reading, table, mode, rep
     signal,
     rejected,
     ...(isMerge && { mode: 'MERGE' as const }),
+    ...(definition !== undefined && { shape: { definition } }),
   })
 }
 
@@ -109,8 +113,8 @@ export async function openHarness({ warehouse, superuser }: Pick<ScratchWarehous
     rejected,
     /** Each test has a table of its own. */
     table: word('rows_'),
-    load: (reading: ReadRequest, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) =>
-      recorder.load({ sources, warehouse, reading, table: harness.table, mode, signal }),
+    load: (reading: ReadRequest, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never, definition?: string) =>
+      recorder.load({ sources, warehouse, reading, table: harness.table, mode, signal, definition }),
     /** Returns the problem of a connection test. */
     async testConnection(reading: ReadRequest) {
       const found = await sources.testConnection(reading, never)

@@ -125,6 +125,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread, deletedColumn } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
+    const rejectedBefore = job.rejected().count
     const { load, written, profile } = await stageFeed(feed, { signal, isProfiled }, staging, (columns, number) =>
       warehouse.loader.stage(
         {
@@ -146,11 +147,11 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     loads.set(table, load)
     if (profile) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
     rows += written.rows
+    assertFewRejected(written.rows, rejectedBefore, job)
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) isWholeSource = true
   }
-  const tooMany = tooManyRejected(rows, job.rejected())
-  if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
+  assertFewRejected(rows, 0, job)
   if (loads.size === 0) return []
   job.onRowsStaged?.(rows)
   const { transformation = [], gate, onPlan } = job
@@ -170,6 +171,13 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
+}
+
+/** Throws `LoadProblem` if too many rows were rejected since there were `before` rejected rows. Other tables do not excuse a bad one. */
+function assertFewRejected(rows: number, before: number, { rejected }: Pick<FeedsToLoad, 'rejected'>): void {
+  const { count, first } = rejected()
+  const tooMany = tooManyRejected(rows, { count: count - before, first })
+  if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
 }
 
 type MeasuredFeed = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: RowsProfile }

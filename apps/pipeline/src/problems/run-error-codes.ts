@@ -45,6 +45,7 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       SOURCE_SILENT: 'The source sent nothing for `SOURCE_SILENCE_SECONDS`. Check the source, or raise the setting.',
       ANSWER_TOO_LARGE: 'The response exceeds the size limit. Select fewer records or fields.',
       MESSAGE_TOO_LONG: 'A row from the database exceeds the size limit. Leave out or shorten large columns.',
+      NO_COLUMNS: 'The table has no columns. Add columns in the database, or load another table.',
       STATEMENT_INVALID: 'The database could not parse the query. Correct the query.',
       STATEMENT_NOT_ALLOWED: 'Only a single query that reads is allowed. Remove everything else.',
       STATEMENT_FAILED: "The query failed in the database. The message contains the database's error.",
@@ -122,7 +123,8 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
     codes: {
       TOO_MANY_REJECTED_ROWS: 'Too many rows were rejected; the previous data was kept. See the rejected rows.',
       TOO_MANY_TABLES: 'The records have more repeat groups than one load can turn into tables. Select fewer groups.',
-      DUPLICATE_TABLE: 'The source returned two tables with the same name. Rename one of them.',
+      DUPLICATE_TABLE:
+        'Two tables of the source would fill the same table. Rename one of them, or load it with another pipeline.',
       SCHEMA_MISMATCH:
         'The columns or rows differ too much from the last load, so the previous data was kept. The message lists the differences; run with `rebuild` to accept them.',
       DATES_AMBIGUOUS: 'Day and month of the new dates are ambiguous. Set `dateFormat`, or write YYYY-MM-DD.',

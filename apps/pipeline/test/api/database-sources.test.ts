@@ -274,7 +274,7 @@ describe('a connection test', () => {
     ['/sqlQuery', { tables: [] }],
     ['/sqlQuery', { sqlQuery: ' ' }],
     ['/tables', { sqlQuery: 'select 1', tables: [{ name: 'cases' }] }],
-    ['/tables/1', { tables: [{ name: 'cases' }, { name: 'many' }] }],
+    ['/tables/1', { tables: [{ name: 'cases' }, { name: 'cases' }] }],
   ])('refuses settings that could not be saved: %s of %j', async (pointer, changes) => {
     for (const path of ['test-connection', 'preview']) {
       const { body: refused } = await owner.post(`/data-pipelines/${path}`).send(body(changes)).expect(422)

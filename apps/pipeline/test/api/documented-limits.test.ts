@@ -48,6 +48,7 @@ const bounds: [string, ...number[]][] = [
     fieldOf(bodyOf('CSV_UPLOAD'), 'transformation.sqlStatements')['maxItems'],
     fieldOf(bodyOf('CSV_UPLOAD'), 'transformation.sqlStatements.statement')['maxLength'],
   ],
+  ['DatabaseQuery.tables', fieldOf(bodyOf('SQL_DATABASE_D'), 'tables')['maxItems']],
   ['facilities', fieldOf(bodyOf('SOURCE_SYSTEM_H'), 'facilities')['maxItems']],
   ['objectStoreSource.key', fieldOf(bodyOf('OBJECT_STORAGE_BUCKET'), 'key')['maxLength']],
   [

@@ -197,7 +197,28 @@ describe('a pipeline from a database', () => {
     ['neither a query nor tables', { sqlQuery: undefined }, '/sqlQuery'],
     ['both a query and tables', { tables: [{ name: 'a' }] }, '/tables'],
     ['a blank query', { sqlQuery: ' ' }, '/sqlQuery'],
-    ['more than one table', { sqlQuery: undefined, tables: [{ name: 'a' }, { name: 'b' }] }, '/tables/1'],
+    ['a table twice', { sqlQuery: undefined, tables: [{ name: 'b' }, { name: 'a' }, { name: 'a' }] }, '/tables/2'],
+    [
+      'two tables that fill the same table',
+      {
+        sqlQuery: undefined,
+        tables: [
+          { schema: 'one', name: 'Ä 1' },
+          { schema: 'two', name: 'a_1' },
+        ],
+      },
+      '/tables/1',
+    ],
+    [
+      'increments of one table only',
+      { sqlQuery: undefined, tables: [{ name: 'a', incremental: { cursorColumn: 'at', key: ['id'] } }, { name: 'b' }] },
+      '/tables/1/incremental',
+    ],
+    [
+      'more tables than the maximum',
+      { sqlQuery: undefined, tables: Array.from({ length: 1_000 }, (_, index) => ({ name: `t${index}` })) },
+      '/tables',
+    ],
     ['a port in the hostname', { jdbcSource: { ...jdbcSource, hostname: 'db:5432' } }, '/jdbcSource/hostname'],
   ])('is refused with %s', async (_what, changes, pointer) => {
     const { body } = await owner.post('/data-pipelines').send(databaseBody(changes)).expect(422)

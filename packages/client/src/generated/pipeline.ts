@@ -1577,8 +1577,8 @@ export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1592,8 +1592,8 @@ export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1607,8 +1607,8 @@ export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1622,8 +1622,8 @@ export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1637,8 +1637,8 @@ export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1652,8 +1652,8 @@ export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1667,8 +1667,8 @@ export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1682,8 +1682,8 @@ export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1786,8 +1786,8 @@ export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -1801,8 +1801,8 @@ export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBody
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
-  tables?: TableMetadata[]
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
   /** The ARN of the role that reads and writes files on behalf of the warehouse. */
@@ -2673,6 +2673,42 @@ export interface IncrementalOfConfiguration {
 
 /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
 export interface IncrementalOfExport {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** The increments of this table. Default: `incremental` of the pipeline. */
+export interface IncrementalRead {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** The increments of this table. Default: `incremental` of the pipeline. */
+export interface IncrementalReadOfConfiguration {
+  /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
+  cursorColumn: string
+  /** The columns that identify a row. They are never null, and their values never change. */
+  key: string[]
+  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  lookback?: number
+  /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
+  deletedColumn?: string
+}
+
+/** The increments of this table. Default: `incremental` of the pipeline. */
+export interface IncrementalReadOfExport {
   /** The column that each change of a row increases: a date, a timestamp, an integer or a decimal. */
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
@@ -3668,7 +3704,7 @@ export interface Run {
 }
 
 export interface RunBody {
-  /** FULL, the default, replaces all rows. INCREMENTAL continues after the last run if the source can return only changes. */
+  /** FULL, the default, replaces all rows. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments. */
   mode?: "FULL" | "INCREMENTAL"
   /** For a data pipeline: the table gets its columns and types from this load only. Such a run is FULL. */
   rebuild?: boolean
@@ -4352,7 +4388,7 @@ export interface SqlDatabaseAPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4369,7 +4405,7 @@ export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4384,7 +4420,7 @@ export interface SqlDatabaseASourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4399,7 +4435,7 @@ export interface SqlDatabaseBPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4416,7 +4452,7 @@ export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4431,7 +4467,7 @@ export interface SqlDatabaseBSourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4446,7 +4482,7 @@ export interface SqlDatabaseCPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4463,7 +4499,7 @@ export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4478,7 +4514,7 @@ export interface SqlDatabaseCSourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4493,7 +4529,7 @@ export interface SqlDatabaseDPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4510,7 +4546,7 @@ export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4525,7 +4561,7 @@ export interface SqlDatabaseDSourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4620,6 +4656,22 @@ export interface TableListQuery {
 export interface TableMetadata {
   schema?: string
   name: string
+  /** The increments of this table. Default: `incremental` of the pipeline. */
+  incremental?: IncrementalRead
+}
+
+export interface TableMetadataOfConfiguration {
+  schema?: string
+  name: string
+  /** The increments of this table. Default: `incremental` of the pipeline. */
+  incremental?: IncrementalReadOfConfiguration
+}
+
+export interface TableMetadataOfExport {
+  schema?: string
+  name: string
+  /** The increments of this table. Default: `incremental` of the pipeline. */
+  incremental?: IncrementalReadOfExport
 }
 
 export interface TableProfile {
@@ -4917,7 +4969,7 @@ export interface WarehouseAPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4934,7 +4986,7 @@ export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4949,7 +5001,7 @@ export interface WarehouseASourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one. */
+  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental

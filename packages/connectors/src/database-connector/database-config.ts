@@ -15,7 +15,7 @@ export interface DatabaseConfig {
   trustServerCertificate: boolean
   query?: string
   tables?: readonly DatabaseTable[]
-  /** Absent for a read without `incremental` settings. */
+  /** The increments of the query. Absent for a read without `incremental` settings. */
   increment?: IncrementRequest
 }
 
@@ -23,6 +23,7 @@ export interface DatabaseTable {
   /** The default is the default schema of the login. */
   schema?: string
   name: string
+  increment?: IncrementRequest
 }
 
 /** An IP address of a host; `family` is 4 or 6. */

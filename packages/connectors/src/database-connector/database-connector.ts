@@ -5,14 +5,23 @@ import { outgoingAddresses } from '@sluice/http-client'
 import { type Column, type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import type { DatabaseConfig, DatabaseTable } from './database-config.ts'
+import type { IncrementRequest } from './increments/plan-increment.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 import {
   createDatabaseSource,
+  type DatabaseRowStream,
   listStatementColumns,
   reportFullRead,
   testDatabaseConnection,
 } from './database-source.ts'
-import { createIncrementState, findIncrementStart, type StoredCursor } from './increments/increment-settings.ts'
+import {
+  createDatabaseState,
+  findIncrementStart,
+  hasIncrements,
+  type IncrementSettings,
+  type TablePositions,
+} from './increments/increment-settings.ts'
+import { nameFurtherTables, nameTableStreams } from './further-tables.ts'
 
 type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 
@@ -37,32 +46,47 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
 
   /** Lists the columns of the table `within`, or of the query or table in the settings; the code of a column is its type. */
   async function listColumns(request: ReadRequest, signal: AbortSignal): Promise<Column[]> {
-    const { increment: _, ...config } = getDatabaseConfig(product.kind, request)
-    const table = request.within === undefined ? undefined : parseTableId(request.within)
-    const { query, tables, ...server } = config
-    if (!table && query === undefined && !tables?.length)
+    const { increment: _, query, tables = [], ...server } = getDatabaseConfig(product.kind, request)
+    const table = request.within === undefined ? tables[0] : parseTableId(request.within)
+    if (request.within === undefined && query === undefined && tables.length !== 1)
       throw new SourceProblem('NOTHING_TO_READ', 'Name the table in `within`, such as `public.cases`.')
-    return await listStatementColumns(table ? { ...server, tables: [table] } : config, resolveAddresses, signal)
+    const statement = table ? { tables: [{ ...table, increment: undefined }] } : { query }
+    return await listStatementColumns({ ...server, ...statement } as DatabaseConfig, resolveAddresses, signal)
   }
 
-  function readRows(request: ReadRequest, report: ReadReporter, signal: AbortSignal, increment: object) {
-    const { increment: settings, ...config } = getDatabaseConfig(product.kind, request)
-    const withIncrement = settings && { increment: { ...settings, ...increment } }
-    const streams = source.read({ ...config, ...withIncrement }, report, signal)
-    return toPipelineStreams(streams, request, config.tables?.length === 1)
+  /** Yields the only table or the query under the name of the pipeline's own table, or several tables and the list of them. */
+  function readRows(
+    request: ReadRequest,
+    report: ReadReporter,
+    signal: AbortSignal,
+    increment: Pick<ReadIncrement, 'positions'>,
+  ): AsyncIterable<RowStream> {
+    const config = getDatabaseConfig(product.kind, request, { storesCursor: true, ...increment })
+    const streams = source.read(config, report, signal)
+    const { tables = [] } = config
+    return tables.length > 1 ? nameTableStreams(streams, request, tables, report) : toOwnTable(streams, request)
+  }
+
+  /** Yields the rows of the query or of the first table. */
+  function readPreview(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream> {
+    const { tables = [], ...config } = getDatabaseConfig(product.kind, request, { storesCursor: false })
+    const [first, ...others] = tables
+    if (others.length > 0)
+      report.log('INFO', 'LOW', `The preview shows ${first!.name} only. A load also reads ${others.length} more.`)
+    const streams = source.read({ ...config, ...(first && { tables: [first] }) }, report, signal)
+    return toOwnTable(streams, request)
   }
 
   return {
     async *read(request, report, signal) {
-      const start = request.mode === 'INCREMENTAL' ? findIncrementStart(request) : undefined
+      const start = request.mode === 'INCREMENTAL' ? findStart(request) : undefined
       if (start && 'fullRead' in start) reportFullRead(report, start.fullRead)
-      const last = start && 'value' in start ? { last: start } : {}
-      yield* readRows(request, report, signal, { storesCursor: true, ...last })
+      yield* readRows(request, report, signal, start && 'positions' in start ? start : {})
     },
-    canReadIncrement: async (request) => 'value' in findIncrementStart(request),
-    getCursorKind: async (settings) => ((settings as DatabaseSettings).incremental ? 'OPAQUE' : 'NONE'),
+    canReadIncrement: async (request) => 'positions' in findStart(request),
+    getCursorKind: async (settings) => (hasIncrements(settings as DatabaseSettings) ? 'OPAQUE' : 'NONE'),
     preview: (request, rows, signal) =>
-      previewFeed((report, ending) => readRows(request, report, ending, {}), rows, signal),
+      previewFeed((report, ending) => readPreview(request, report, ending), rows, signal),
     async listOptions(kind, request, signal) {
       if (kind === 'tables') return await listTables(request, signal)
       if (kind !== 'columns' && kind !== 'keys') return undefined
@@ -77,9 +101,27 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   }
 }
 
-function getDatabaseConfig(kind: string, { type, settings, secrets }: ReadRequest): DatabaseConfig {
+/** The increments of a read. Without it, `incremental` is checked against the columns. */
+interface ReadIncrement {
+  storesCursor: boolean
+  /** The positions from which the increments continue. Absent for a full read. */
+  positions?: TablePositions
+}
+
+function getDatabaseConfig(
+  kind: string,
+  request: ReadRequest,
+  { storesCursor, positions = {} }: ReadIncrement = { storesCursor: false },
+): DatabaseConfig {
+  const { type, settings, secrets } = request
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
+  const names = listPositionNames(tables ?? [], request.table)
+  const createIncrement = (own: IncrementSettings, name: string): IncrementRequest => ({
+    ...own,
+    storesCursor,
+    ...(positions[name] && { last: positions[name] }),
+  })
   return {
     kind,
     host: hostname,
@@ -90,10 +132,22 @@ function getDatabaseConfig(kind: string, { type, settings, secrets }: ReadReques
     ssl: ssl ?? false,
     trustServerCertificate: trustServerCertificate ?? false,
     ...(sqlQuery !== undefined && { query: sqlQuery }),
-    ...(tables && { tables }),
-    ...(incremental && { increment: { ...incremental, storesCursor: false } }),
+    ...(tables && {
+      tables: tables.map(({ incremental: own = incremental, ...table }, index) => ({
+        ...table,
+        ...(own && { increment: createIncrement(own, names[index]!) }),
+      })),
+    }),
+    ...(incremental && { increment: createIncrement(incremental, '') }),
   }
 }
+
+/** Returns the names under which the positions of the tables are stored. */
+const listPositionNames = (tables: readonly DatabaseTable[], ownTable = 'preview'): string[] =>
+  tables.length > 1 ? nameFurtherTables(ownTable, tables) : ['']
+
+const findStart = (request: ReadRequest) =>
+  findIncrementStart(request, listPositionNames((request.settings as DatabaseSettings).tables ?? [], request.table))
 
 /** Splits the id of a table option. The part before the first point is the schema. */
 function parseTableId(id: string): DatabaseTable {
@@ -101,16 +155,14 @@ function parseTableId(id: string): DatabaseTable {
   return point > 0 ? { schema: id.slice(0, point), name: id.slice(point + 1) } : { name: id }
 }
 
-/** Adds the settings to cursors. A single table becomes the pipeline's own table, which is the empty string in a stream. */
-async function* toPipelineStreams(
-  streams: AsyncIterable<RowStream>,
+/** Yields the stream of the query or of the only table under the name of the pipeline's own table, which is empty in a stream. */
+async function* toOwnTable(
+  streams: AsyncIterable<DatabaseRowStream>,
   request: ReadRequest,
-  isSingleTable: boolean,
 ): AsyncGenerator<RowStream, void, void> {
-  for await (const { cursor, ...stream } of streams)
-    yield {
-      ...stream,
-      ...(isSingleTable && { table: '' }),
-      ...(cursor && { cursor: () => createIncrementState(request, cursor() as StoredCursor) }),
-    }
+  for await (const { cursor, rowsRead: _, ...stream } of streams) {
+    const position = cursor?.()
+    const state = createDatabaseState(request, [], position?.value === undefined ? {} : { '': position })
+    yield { ...stream, table: '', ...(state && { cursor: () => state }) }
+  }
 }

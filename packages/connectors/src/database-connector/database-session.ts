@@ -2,11 +2,20 @@ import type { Socket } from 'node:net'
 import type { Column, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { TupleSink } from './tuple-sink.ts'
-import type { CursorSource } from './increments/plan-increment.ts'
+import type { CursorSource, IncrementRequest } from './increments/plan-increment.ts'
 import type { RowFilter } from './increments/row-filter.ts'
 
 /** The statement that one row stream reads: a query of the user, or a table. */
-export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
+export type SourceStatement = { table: string; increment?: IncrementRequest } & (
+  | { query: string }
+  | { schema?: string; name: string }
+)
+
+/** Returns the statement as messages name it: the table as in the settings, or `the query`. */
+export function formatStatementName(statement: SourceStatement): string {
+  if ('query' in statement) return 'the query'
+  return statement.schema ? `${statement.schema}.${statement.name}` : statement.name
+}
 
 /** A note about a stream for the log of the run. Each note is sent once. */
 export interface ReadNote {
@@ -25,15 +34,18 @@ export interface SessionParameters {
   openedSockets: Socket[]
 }
 
-export interface DescribedStatement {
+/** A statement as the database describes it. No rows are read yet, and other statements may be described before they are. */
+export interface DescribedStatement extends Pick<CursorSource, 'findLargest'> {
   columns: DescribedColumn[]
   notes: ReadNote[]
   /** The database's estimate of the bytes of all rows. Absent if it has none. */
   bytes?: number
+  /** Reads the rows that the filter includes. Returns notes about the rows. */
+  read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]>
 }
 
 /** A signed-in, read-only connection. Methods throw errors of the driver, which `classifyError` of the engine explains. */
-export interface DatabaseSession extends AsyncDisposable, CursorSource {
+export interface DatabaseSession extends AsyncDisposable, Pick<CursorSource, 'readClock'> {
   readonly notes: ReadNote[]
   /** Returns a number that grows while the database responds, such as the number of received bytes. */
   received(): number
@@ -41,8 +53,8 @@ export interface DatabaseSession extends AsyncDisposable, CursorSource {
   describe(statement: SourceStatement): Promise<DescribedStatement>
   /** Asks the database to stop the current query and ends the connection. Can be called at any time. */
   cancel(): Promise<void>
-  /** Reads the rows of the statement that was described last, and that the filter includes. Returns notes about the rows. */
-  read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]>
+  /** Runs an operation. If it fails, the transaction and its snapshot stay usable. Absent if every error ends the transaction. */
+  withSavepoint?<T>(operation: () => Promise<T>): Promise<T>
 }
 
 export interface DatabaseEngine {
@@ -83,6 +95,7 @@ export type DatabaseProblemCode =
   | 'DATABASE_MISSING'
   | 'PERMISSION_DENIED'
   | 'TABLE_MISSING'
+  | 'NO_COLUMNS'
   | 'STATEMENT_INVALID'
   | 'STATEMENT_NOT_ALLOWED'
   | 'STATEMENT_FAILED'
@@ -97,6 +110,16 @@ export class StatementNotAllowedError extends Error {
     super(detail ?? 'the statement is not a query', options)
     this.detail = detail
   }
+}
+
+/** A table exists, but has no columns that the login may see. */
+export class NoColumnsError extends Error {
+  override readonly name = 'NoColumns'
+}
+
+/** Throws if a statement returns no columns: it is not a query, or its table has none. */
+export function assertHasColumns(columns: readonly unknown[], statement: SourceStatement): void {
+  if (columns.length === 0) throw 'name' in statement ? new NoColumnsError() : new StatementNotAllowedError()
 }
 
 /** Returns the text of the statement. For a table, this is a query of its readable columns. `quoted` quotes a name in the syntax of the database. */

@@ -3,6 +3,7 @@ import { databaseAccess, defaultPorts } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
+import { describeNameClash, findNameClash, nameFurtherTables } from './further-tables.ts'
 
 type DatabaseBody = SourceOf<DatabaseType>
 
@@ -17,7 +18,10 @@ export function defineDatabaseConnector<Type extends DatabaseType>(
     connectionField: 'jdbcSource',
     secretFields: databaseAccess.secrets,
     assertConnection: assertPlainHost,
-    assertSettings: assertQueryOrTables,
+    assertSettings(body) {
+      assertQueryOrTables(body)
+      assertIncrements(body)
+    },
     // The password may only be sent to the server it was entered for, and only with the same TLS settings.
     getSecretAudience({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
       return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
@@ -53,6 +57,24 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
     throw new InvalidSetting('/tables', 'Send either sqlQuery or tables, not both.')
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
     throw new InvalidSetting('/sqlQuery', 'sqlQuery is blank. Enter a query that begins with SELECT.')
-  if (tables.length > 1)
-    throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create a pipeline for each further table.')
+  assertDistinctTables(tables)
+}
+
+/** Each table fills another one, and a load needs to know before it begins whether it merges all tables or replaces them. */
+function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void {
+  // A run checks the names that contain variables.
+  const names = nameFurtherTables('…', tables).map((name, index) =>
+    tables[index]!.name.includes('${') ? `${index}` : name,
+  )
+  const clash = findNameClash(names)
+  if (clash >= 0) throw new InvalidSetting(`/tables/${clash}`, describeNameClash(tables, names, clash))
+}
+
+function assertIncrements({ incremental, tables = [] }: Pick<DatabaseBody, 'incremental' | 'tables'>): void {
+  const without = tables.findIndex((table) => !table.incremental)
+  if (incremental || without < 0 || tables.every((table) => !table.incremental)) return
+  throw new InvalidSetting(
+    `/tables/${without}/incremental`,
+    'A load merges all of its tables or replaces them. Set `incremental` for this table too, or once for the whole pipeline.',
+  )
 }

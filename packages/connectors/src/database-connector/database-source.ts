@@ -4,6 +4,7 @@ import {
   type RowStream,
   type ReadReporter,
   type DataSource,
+  type RejectedRow,
   SourceProblem,
   type StoredType,
   type TupleChunk,
@@ -12,10 +13,22 @@ import {
 } from '@sluice/row-stream'
 import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
 import { listCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
-import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import type { ReadNote, SourceStatement } from './database-session.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage, StatementDescription } from './thread-protocol.ts'
+import { formatStatementName, type ReadNote, type SourceStatement } from './database-session.ts'
+import type { StoredCursor } from './increments/increment-settings.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
+
+/** A stream of a statement. `cursor` is the position of the next increment. */
+export interface DatabaseRowStream extends Omit<RowStream, 'cursor'> {
+  cursor?(): StoredCursor
+  /** Returns the number of rows that have been read, including rejected ones. */
+  rowsRead(): number
+}
+
+interface DatabaseSource extends DataSource<DatabaseConfig> {
+  read(config: DatabaseConfig, report: ReadReporter, signal: AbortSignal): AsyncIterable<DatabaseRowStream>
+}
 
 /**
  * Reads a database as row streams: one for the query, or one for each table. A thread holds the connection and encodes the rows, so that the event
@@ -25,7 +38,7 @@ import { dirname } from 'node:path'
 export function createDatabaseSource(
   resolveAddresses: AddressResolver,
   limits: DatabaseLimits = databaseLimits,
-): DataSource<DatabaseConfig> {
+): DatabaseSource {
   return { read: (config, report, signal) => readDatabase(config, resolveAddresses, limits, report, signal) }
 }
 
@@ -44,12 +57,14 @@ export async function listStatementColumns(
   const addresses = await resolveHost(config, connectable)
   const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
+  if (statements.length === 0) thread.send({ kind: 'end' })
+  let described = 0
   for (let columns: RowStream['columns'] = []; ; ) {
     const message = await thread.receive()
     if (message.kind === 'finished') return columns
     if (message.kind !== 'described') continue
     columns = message.columns
-    thread.send({ kind: 'next' })
+    if (++described === statements.length) thread.send({ kind: 'end' })
   }
 }
 
@@ -59,31 +74,38 @@ async function* readDatabase(
   limits: DatabaseLimits,
   report: ReadReporter,
   signal: AbortSignal,
-): AsyncGenerator<RowStream, void, void> {
+): AsyncGenerator<DatabaseRowStream, void, void> {
   signal.throwIfAborted()
   const statements = listStatements(config)
   const addresses = await resolveHost(config, connectable)
   await using reading = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
-  for (const { table } of statements) {
-    const { columns, bytes, increment } = await reading.describe()
+  const descriptions = await reading.describeAll()
+  for (const [index, { columns, notes, bytes, increment }] of descriptions.entries()) {
     const { cursor, fullRead, deletedColumn } = increment ?? {}
     if (fullRead !== undefined) reportFullRead(report, fullRead)
+    const name = formatStatementName(statements[index]!)
+    const ofCount = statements.length > 1 ? ` (${index + 1} of ${statements.length})` : ''
     report.log(
       'INFO',
       'LOW',
-      `Read ${table || 'the query'}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
+      `Read ${name}${ofCount}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
     )
+    reading.log(notes)
     const size = bytes === undefined ? {} : { size: bytes }
+    let rowsRead = 0
+    const rows = (types: readonly StoredType[]) => reading.rows(index, types, (count) => void (rowsRead = count))
     yield {
-      table,
+      table: statements[index]!.table,
       columns,
-      content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size },
+      content: { format: 'copy-binary', rows, ...size },
       ...(cursor && { cursor: () => cursor }),
       ...(fullRead !== undefined && { whole: () => true }),
       ...(deletedColumn !== undefined && { deletedColumn }),
+      rowsRead: () => rowsRead,
     }
-    reading.next()
+    if (statements.length > 1) report.log('INFO', 'LOW', `${name} has ${formatCount(rowsRead, 'row')}.`)
   }
+  reading.end()
 }
 
 /** Reports that an increment was requested, but everything is read. */
@@ -92,9 +114,9 @@ export function reportFullRead(report: ReadReporter, reason: string): void {
   report.readsEverything?.(reason)
 }
 
-function listStatements({ query, tables }: DatabaseConfig): SourceStatement[] {
-  if (query?.trim()) return [{ table: '', query }]
-  if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
+function listStatements({ query, tables, increment }: DatabaseConfig): SourceStatement[] {
+  if (query?.trim()) return [{ table: '', query, ...(increment && { increment }) }]
+  if (tables?.length) return tables.map((table) => ({ table: table.name, ...table }))
   throw new SourceProblem(
     'NOTHING_TO_READ',
     'The settings contain neither a query nor tables. Enter a query, or select a table.',
@@ -115,42 +137,54 @@ async function resolveHost(config: DatabaseConfig, connectable: AddressResolver)
 class DatabaseReader implements AsyncDisposable {
   readonly #report: ReadReporter
   readonly #thread: ReturnType<typeof startDatabaseThread>
-  #isRead = false
+  readonly #statements: readonly SourceStatement[]
+  readonly #readStatements = new Set<number>()
 
   constructor(job: DatabaseJob, report: ReadReporter, signal: AbortSignal) {
+    this.#statements = job.statements
     this.#report = report
     this.#thread = startDatabaseThread(job, signal)
   }
 
-  async describe(): Promise<Omit<Extract<DatabaseMessage, { kind: 'described' }>, 'kind' | 'notes'>> {
-    for (;;) {
+  /** Returns the descriptions of all statements. Throws the problem of those that cannot be read. */
+  async describeAll(): Promise<StatementDescription[]> {
+    const descriptions: StatementDescription[] = []
+    while (descriptions.length < this.#statements.length) {
       const message = await this.#thread.receive()
-      if (message.kind !== 'connected' && message.kind !== 'described') continue
-      this.#log(message.notes)
-      if (message.kind === 'connected') continue
-      this.#isRead = false
-      return message
+      // Shows that the database responds, so that the run does not end because it reads no rows yet.
+      this.#report.progress({})
+      if (message.kind === 'connected') this.log(message.notes)
+      else if (message.kind === 'unreadable') this.#report.log('ERROR', 'HIGH', message.message)
+      else if (message.kind === 'described') descriptions.push(message)
     }
+    return descriptions
   }
 
-  async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+  /** Reads the rows of a statement. `onEnd` receives their number, including rejected rows. */
+  async *rows(
+    statement: number,
+    types: readonly StoredType[],
+    onEnd: (rows: number) => void,
+  ): AsyncGenerator<TupleChunk, void, void> {
     // The database declares the column types, so they never have to be widened in a second read.
-    if (this.#isRead) throw new Error('Internal error: the rows of a database statement were requested twice.')
-    this.#isRead = true
+    if (this.#readStatements.has(statement))
+      throw new Error('Internal error: the rows of a database statement were requested twice.')
+    this.#readStatements.add(statement)
     const thread = this.#thread
-    thread.send({ kind: 'rows', types })
+    thread.send({ kind: 'rows', statement, types })
     let isComplete = false
     try {
       for (;;) {
         const message = await thread.receive()
         if (message.kind === 'done') {
-          this.#log(message.notes)
+          this.log(message.notes)
+          onEnd(message.rows)
           isComplete = true
           return
         }
         if (message.kind !== 'batch') continue
         const { tuples, rejected, totals } = message
-        for (const row of rejected) this.#report.reject(row)
+        for (const row of rejected) this.#report.reject(this.#nameTable(statement, row))
         this.#report.progress(totals)
         if (tuples.length > 0)
           yield { bytes: tuples, release: () => thread.send({ kind: 'reuse', memory: tuples.buffer }, [tuples.buffer]) }
@@ -161,16 +195,23 @@ class DatabaseReader implements AsyncDisposable {
     }
   }
 
-  next(): void {
-    this.#thread.send({ kind: 'next' })
+  /** Ends the thread after the last statement. */
+  end(): void {
+    this.#thread.send({ kind: 'end' })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  #log(notes: readonly ReadNote[]): void {
+  log(notes: readonly ReadNote[]): void {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
+  }
+
+  /** Adds the name of the table to a rejected row if there are several tables, because their lines are counted separately. */
+  #nameTable(statement: number, row: RejectedRow): RejectedRow {
+    if (this.#statements.length === 1) return row
+    return { ...row, reason: `${formatStatementName(this.#statements[statement]!)}: ${row.reason}` }
   }
 }
 

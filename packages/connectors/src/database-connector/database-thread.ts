@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { toUniqueIdentifiers, type Column, SourceProblem } from '@sluice/row-stream'
+import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import { type DatabaseSession, type DescribedStatement, loadEngine } from './database-session.ts'
+import { type DatabaseSession, loadEngine } from './database-session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
-import { planIncrement } from './increments/plan-increment.ts'
-import type { RowFilter } from './increments/row-filter.ts'
+import { nameStatement, type PlannedStatement, planStatements } from './plan-statements.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
@@ -27,6 +26,7 @@ const { config, addresses, statements, limits } = workerData as DatabaseJob
 const databaseEngine = await loadEngine(config.kind)
 
 const pendingCommands: DatabaseCommand[] = []
+const recycledMemory: ArrayBuffer[] = []
 let tupleSink: TupleSink | undefined
 let onCommand: (() => void) | undefined
 let isSignedIn = false
@@ -72,48 +72,53 @@ function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): vo
 
 async function readStatements(session: DatabaseSession): Promise<void> {
   sendMessage({ kind: 'connected', notes: session.notes })
+  const onUnreadable = (message: string) => sendMessage({ kind: 'unreadable', message })
+  const context = { session, config, engine: databaseEngine, runWithTimeout: runDescription, onUnreadable }
+  const plannedStatements = await planStatements(context, statements)
+  for (const { description } of plannedStatements) sendMessage({ kind: 'described', ...description })
   let earlierRows = 0
-  for (const statement of statements) {
-    const described = await runWithSilenceTimeout(session, beforeRows, () => session.describe(statement))
-    const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
-    const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
-    const filter = await describeRead(session, columns, described)
+  for (;;) {
     const command = await receiveCommand()
+    if (command.kind === 'end') break
     if (command.kind !== 'rows') continue
-    const rowsBefore = earlierRows
-    tupleSink = new TupleSink(limits, session.received, ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
-      sendMessage({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: rowsBefore + rowsRead } }, [
-        tuples.buffer,
-      ]),
-    )
-    const notes = await runWithSilenceTimeout(session, tupleSink, () => session.read(command.types, tupleSink!, filter))
-    tupleSink.flush()
-    earlierRows += tupleSink.rows
-    sendMessage({ kind: 'done', notes })
-    await receiveCommand()
+    const statement = plannedStatements[command.statement]!
+    earlierRows += await sendStatementRows(session, statement, command.types, earlierRows).catch((error: unknown) => {
+      throw nameStatement(context, statement.statement, statements.length, error)
+    })
   }
   sendMessage({ kind: 'finished' })
 }
 
-/** Plans which rows of the described statement are read, and sends the description and the plan. */
-async function describeRead(
+/** Reads and sends the rows of a statement. Returns their number. */
+async function sendStatementRows(
   session: DatabaseSession,
-  columns: Column[],
-  { notes, bytes }: Pick<DescribedStatement, 'notes' | 'bytes'>,
-): Promise<RowFilter> {
-  const { increment: requested } = config
-  if (!requested) {
-    sendMessage({ kind: 'described', columns, notes, bytes })
-    return {}
-  }
-  // The search for the largest cursor can scan all rows before it returns anything.
-  const { filter, note, ...increment } = await runWithSilenceTimeout(session, beforeFirstRow, () =>
-    planIncrement(session, columns, requested),
+  { described, filter }: PlannedStatement,
+  types: readonly StoredType[],
+  earlierRows: number,
+): Promise<number> {
+  const sink = new TupleSink(
+    limits,
+    session.received,
+    ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
+      sendMessage({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: earlierRows + rowsRead } }, [
+        tuples.buffer,
+      ]),
+    recycledMemory,
   )
-  const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
-  // The estimate describes all rows.
-  sendMessage({ kind: 'described', columns, notes: allNotes, bytes: filter.cursor ? undefined : bytes, increment })
-  return filter
+  tupleSink = sink
+  const notes = await runWithSilenceTimeout(session, sink, () => described.read(types, sink, filter))
+  sink.flush()
+  sendMessage({ kind: 'done', notes, rows: sink.rows })
+  return sink.rows
+}
+
+/** Runs an operation that describes a statement. The search for the largest cursor can scan all rows before it returns anything. */
+function runDescription<T>(
+  session: DatabaseSession,
+  { mayScan }: { mayScan: boolean },
+  act: () => Promise<T>,
+): Promise<T> {
+  return runWithSilenceTimeout(session, mayScan ? beforeFirstRow : beforeRows, act)
 }
 
 /** Opens a session. The silence timeout also applies while the connection is being set up. */

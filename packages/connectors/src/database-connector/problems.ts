@@ -5,6 +5,7 @@ import {
   type DatabaseEngine,
   type DatabaseProblemCode,
   type ClassifiedError,
+  NoColumnsError,
   StatementNotAllowedError,
 } from './database-session.ts'
 
@@ -43,6 +44,7 @@ const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
     `User "${username}" may not read these tables. Grant this user the SELECT privilege, or use another user.`,
   TABLE_MISSING: ({ database }) =>
     `A table or column does not exist in "${database}". Check the names, and the schema of the tables.`,
+  NO_COLUMNS: () => 'The table has no columns. Add columns in the database, or load another table.',
   STATEMENT_INVALID: (_config, engine) => `${engine} reports a syntax error in the query. Correct the query.`,
   STATEMENT_NOT_ALLOWED: () =>
     'Only a single query that reads rows is allowed. Start the query with SELECT, and remove all other statements.',
@@ -92,10 +94,11 @@ export function redactError(error: unknown, config: DatabaseConfig): Error {
   return redacted
 }
 
-const classifyStatementError = (error: unknown): ClassifiedError | undefined =>
-  error instanceof StatementNotAllowedError
-    ? { code: 'STATEMENT_NOT_ALLOWED', ...(error.detail !== undefined && { detail: error.detail }) }
-    : undefined
+function classifyStatementError(error: unknown): ClassifiedError | undefined {
+  if (error instanceof NoColumnsError) return { code: 'NO_COLUMNS' }
+  if (!(error instanceof StatementNotAllowedError)) return undefined
+  return { code: 'STATEMENT_NOT_ALLOWED', ...(error.detail !== undefined && { detail: error.detail }) }
+}
 
 /** Returns the code, with the database's message if the message helps to correct the statement. */
 export const classifyWithMessage = (code: DatabaseProblemCode, message: string): ClassifiedError =>

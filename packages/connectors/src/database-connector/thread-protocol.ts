@@ -13,27 +13,33 @@ export interface DatabaseJob {
 }
 
 /**
- * Commands to the thread: `rows` reads the rows of the described statement, `next` continues with the next statement, `cancel`
- * stops the query and ends the thread, `more` allows one more batch, and `reuse` returns the memory of a batch.
+ * Commands to the thread: `rows` reads the rows of a statement, `end` ends the thread, `cancel` also stops its query, `more`
+ * allows one more batch, and `reuse` returns the memory of a batch.
  */
 export type DatabaseCommand =
-  | { kind: 'rows'; types: readonly StoredType[] }
-  | { kind: 'next' }
+  | { kind: 'rows'; statement: number; types: readonly StoredType[] }
+  | { kind: 'end' }
   | { kind: 'cancel' }
   | { kind: 'more' }
   | { kind: 'reuse'; memory: ArrayBuffer }
 
-/** Messages from the thread. A batch message transfers ownership of its memory. */
+/** A statement with its columns and the plan of its read. */
+export interface StatementDescription {
+  columns: Column[]
+  notes: ReadNote[]
+  bytes?: number | undefined
+  increment?: Omit<IncrementPlan, 'filter' | 'note'> | undefined
+}
+
+/**
+ * Messages from the thread. It describes all statements before the first row is read: `described` follows for each of them, or
+ * `unreadable` for some and then the problem. A batch message transfers ownership of its memory.
+ */
 export type DatabaseMessage =
   | { kind: 'connected'; notes: ReadNote[] }
-  | {
-      kind: 'described'
-      columns: Column[]
-      notes: ReadNote[]
-      bytes?: number | undefined
-      increment?: Omit<IncrementPlan, 'filter' | 'note'> | undefined
-    }
+  | ({ kind: 'described' } & StatementDescription)
+  | { kind: 'unreadable'; message: string }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
-  | { kind: 'done'; notes: ReadNote[] }
+  | { kind: 'done'; notes: ReadNote[]; rows: number }
   | { kind: 'finished' }
   | ProblemMessage

@@ -26,12 +26,19 @@ export class TupleSink {
   rows = 0
   readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
-  readonly #memory: ArrayBuffer[] = []
+  readonly #memory: ArrayBuffer[]
   #rejected: RejectedRow[] = []
   #window: number
   #drained: (() => void) | undefined
 
-  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: TupleBatch) => void) {
+  /** `memory` has the buffers that an earlier sink no longer uses. */
+  constructor(
+    limits: DatabaseLimits,
+    bytes: () => number,
+    send: (batch: TupleBatch) => void,
+    memory: ArrayBuffer[] = [],
+  ) {
+    this.#memory = memory
     this.#send = send
     this.#bytes = bytes
     this.#window = limits.chunksInFlight

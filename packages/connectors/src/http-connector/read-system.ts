@@ -8,7 +8,7 @@ import { type HttpSystem, ReadFromStart, type RecordStream, type SystemContext }
 import { createPagingCheck } from './paging.ts'
 import type { TablesReporter } from './read-reporter.ts'
 import { declareColumns, RecordTables, TableSpool } from './record-tables.ts'
-import { columnNames as createColumnNames, groupColumns, tableName as createTableName } from './table-names.ts'
+import { columnNames as createColumnNames, groupColumns, tableName as createTableName } from '../table-names.ts'
 import { openTableStream } from './table-row-stream.ts'
 
 /** The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the source had cleared. */

@@ -15,7 +15,7 @@ import {
   type RecordValue,
   TEXT_VALUE,
 } from './flatten-record.ts'
-import { tableName } from './table-names.ts'
+import { tableName } from '../table-names.ts'
 
 /** A column that the system or its settings declare. */
 export interface KnownColumn {

@@ -21,7 +21,7 @@ import {
 } from '@sluice/row-stream'
 import type { TablesReporter } from './read-reporter.ts'
 import type { TableSpool } from './record-tables.ts'
-import { columnNames } from './table-names.ts'
+import { columnNames } from '../table-names.ts'
 
 export interface TableStreamOptions {
   table: TableSpool

@@ -10,6 +10,8 @@ import {
   type DatabaseEngine,
   StatementNotAllowedError,
   type DatabaseSession,
+  type DescribedStatement,
+  assertHasColumns,
   buildStatement,
 } from '../database-connector/database-session.ts'
 import { openSocket } from '../database-connector/open-socket.ts'
@@ -26,7 +28,7 @@ import {
 } from '../database-connector/increments/row-filter.ts'
 import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import type { DatabaseConfig, DatabaseTable } from '../database-connector/database-config.ts'
 
 export const engine: DatabaseEngine = { name: 'MySQL', open: openMysqlSession, classifyError: classifyMysqlError }
 
@@ -115,17 +117,21 @@ interface PacketHeader {
   end: number
 }
 
+/** A described query: a query of a table, to which a condition can be added, or a query of the user. */
+interface MysqlQuery {
+  text: string
+  isTable: boolean
+  labels: readonly string[]
+  prepared: PreparedStatement
+}
+
 class MysqlSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #connection: Connection
   readonly #socket: Socket
   readonly #byteLimit: MysqlByteLimit
   readonly #access: SessionParameters
-  #prepared: PreparedStatement | undefined
-  /** The statement that was described last: a query of a table, to which a condition can be added, or a query of the user. */
-  #statement = { text: '', isTable: false }
   #clock: SourceClock = { utc: '', local: '' }
-  #labels: string[] = []
   /** Rejects the pending operation when the connection is lost. */
   #broken: (error: Error) => void = () => {}
 
@@ -154,13 +160,31 @@ class MysqlSession implements DatabaseSession {
     await this.#query(`set session ${limit} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
+    const { tables = [] } = this.#access.config
+    if (tables.length > 1) await this.#noteTablesWithoutSnapshot(tables)
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+  /** Adds a note about tables with a storage engine that has no snapshots. */
+  async #noteTablesWithoutSnapshot(tables: readonly DatabaseTable[]): Promise<void> {
+    const escape = (name: string) => this.#connection.escape(name)
+    const names = tables.map(({ schema, name }) => `(${schema ? escape(schema) : 'database()'}, ${escape(name)})`)
+    const rows = await this.#query<{ name: string; engine: string }>(
+      `select concat(table_schema, '.', table_name) as name, engine as engine from information_schema.tables
+       where engine <> 'InnoDB' and (table_schema, table_name) in (${names.join(', ')})`,
+    )
+    if (rows.length === 0) return
+    const list = rows.map(({ name, engine }) => `${name} (${engine})`).join(', ')
+    this.notes.push({
+      level: 'WARN',
+      message: `These tables are not read at the same moment as the others, because their storage engine has no snapshots: ${list}. Convert them to InnoDB.`,
+    })
+  }
+
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
     let text = buildStatement(statement, quoteName)
     assertQuery(text)
     let prepared = await this.#prepare(text)
-    if (prepared.columns.length === 0) throw new StatementNotAllowedError()
+    assertHasColumns(prepared.columns, statement)
     if ('query' in statement) await this.#assertNoTarget(text)
     const notes: ReadNote[] = []
     const fields = prepared.columns
@@ -170,16 +194,23 @@ class MysqlSession implements DatabaseSession {
         prepared = await this.#prepare(text)
       } else notes.push(createGeometryNote(fields))
     }
-    this.#prepared = prepared
-    this.#statement = { text, isTable: 'name' in statement }
-    this.#labels = fields.map(({ name }) => name)
+    const labels = fields.map(({ name }) => name)
     const columns = prepared.columns.map((field, index): DescribedColumn => {
-      const column = { label: this.#labels[index]!, ...mysqlColumnType(field) }
+      const column = { label: labels[index]!, ...mysqlColumnType(field) }
       if (needsTextConversion(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
       return 'name' in statement && isPrimaryKey(field) ? { ...column, primaryKey: true } : column
     })
-    return { columns, notes }
+    const query = { text, isTable: 'name' in statement, labels, prepared }
+    return {
+      columns,
+      notes,
+      findLargest: (index, filter) => this.#findLargest(query, index, filter),
+      read: (types, sink, filter) => this.#read(query, types, sink, filter),
+    }
   }
+
+  /** An error of a statement does not end the transaction. */
+  withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
 
   /**
    * Describes the query inside another one. This refuses INTO, which writes to a file or a variable and can be anywhere in a
@@ -197,11 +228,10 @@ class MysqlSession implements DatabaseSession {
     }
   }
 
-  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
-    const { text } = this.#statement
-    const largest = `cast(max(${quoteName(this.#labels[index]!)}) as char) as largest`
+  async #findLargest({ text, labels }: MysqlQuery, index: number, filter: RowFilter): Promise<string | null> {
+    const largest = `cast(max(${quoteName(labels[index]!)}) as char) as largest`
     const [row] = await this.#query<{ largest: string | null }>(
-      `select ${largest} from (\n${text}\n) as source${buildWhere(filter, this.#filterSyntax)}`,
+      `select ${largest} from (\n${text}\n) as source${buildWhere(filter, createFilterSyntax(labels))}`,
     )
     return row!.largest
   }
@@ -210,19 +240,20 @@ class MysqlSession implements DatabaseSession {
     return this.#clock
   }
 
-  get #filterSyntax(): FilterSyntax {
-    return createFilterSyntax(this.#labels)
-  }
-
   /** Prepares the statement with a condition. A table is read without a derived table, which old servers would write to disk first. */
-  #prepareFiltered(where: string): Promise<PreparedStatement> {
-    const { text, isTable } = this.#statement
+  #prepareFiltered({ text, isTable }: MysqlQuery, where: string): Promise<PreparedStatement> {
     return this.#prepare(isTable ? text + where : `select * from (\n${text}\n) as source${where}`)
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
-    const where = buildWhere(filter, this.#filterSyntax)
-    const prepared = where === '' ? this.#prepared! : await this.#prepareFiltered(where)
+  async #read(
+    query: MysqlQuery,
+    types: readonly StoredType[],
+    sink: TupleSink,
+    filter: RowFilter,
+  ): Promise<ReadNote[]> {
+    const { labels } = query
+    const where = buildWhere(filter, createFilterSyntax(labels))
+    const prepared = where === '' ? query.prepared : await this.#prepareFiltered(query, where)
     const reading = Promise.withResolvers<void>()
     this.#byteLimit.startResponse()
     this.#broken = reading.reject
@@ -232,15 +263,21 @@ class MysqlSession implements DatabaseSession {
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
     let zeroDates = (): ReadNote[] => []
+    const fail = (error: unknown) => {
+      reading.reject(error)
+      this.#socket.destroy()
+    }
     execution.buildParserFromFields = (fields) => {
       this.#byteLimit.startRows()
-      const rows = new RowReader(fields, this.#labels, types, sink)
+      if (fields.length !== labels.length || fields.some(({ name }, index) => name !== labels[index])) {
+        fail(new SourceProblem('STATEMENT_FAILED', columnsChanged))
+        return class {
+          next(): void {}
+        }
+      }
+      const rows = new RowReader(fields, labels, types, sink)
       zeroDates = () => rows.notes()
       const goOn = () => this.#connection.resume()
-      const fail = (error: unknown) => {
-        reading.reject(error)
-        this.#socket.destroy()
-      }
       const pause = () => {
         this.#connection.pause()
         void sink.waitForRoom().then(goOn)
@@ -328,6 +365,8 @@ function createGeometryNote(fields: readonly MysqlField[]): ReadNote {
     message: `Geometry in ${names.join(', ')} is stored as hexadecimal digits of its binary format. Use ST_AsText in the query to store it as text.`,
   }
 }
+
+const columnsChanged = 'The columns of the table were changed while the run was reading. The old data stays; run again.'
 
 const headerBytes = 4
 /** A packet of this length is continued in the next packet. */

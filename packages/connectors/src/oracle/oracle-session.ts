@@ -5,7 +5,7 @@ import {
   type ReadNote,
   type SourceStatement,
   type SessionParameters,
-  type DescribedColumn,
+  type DescribedStatement,
   type DatabaseEngine,
   StatementNotAllowedError,
   type DatabaseSession,
@@ -71,13 +71,17 @@ function formatConnectString({ host, port, database, ssl }: DatabaseConfig, limi
   return `(description=(connect_timeout=${seconds})(transport_connect_timeout=${seconds})(expire_time=1)${address}(connect_data=(service_name=${database})))`
 }
 
+/** A described query with its columns. A condition can be added to the query of a table. */
+interface OracleQuery {
+  text: string
+  fields: readonly OracleField[]
+  isTable: boolean
+}
+
 class OracleSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #connection: oracledb.Connection
   readonly #byteLimit: OracleByteLimit
-  #text = ''
-  #isTable = false
-  #columns: OracleField[] = []
   #clock: SourceClock = { utc: '', local: '' }
   #received = 0
 
@@ -99,9 +103,8 @@ class OracleSession implements DatabaseSession {
     return this.#clock
   }
 
-  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
-    const query = buildLargestQuery(this.#text, this.#columns, index, filter)
-    const [largest] = await this.#fetchRow(query)
+  async #findLargest({ text, fields }: OracleQuery, index: number, filter: RowFilter): Promise<string | null> {
+    const [largest] = await this.#fetchRow(buildLargestQuery(text, fields, index, filter))
     return typeof largest === 'string' ? largest : null
   }
 
@@ -111,21 +114,31 @@ class OracleSession implements DatabaseSession {
     return rows?.[0] ?? []
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
-    this.#text = buildStatement(statement, quoteName)
-    this.#isTable = 'name' in statement
-    const { metaData, statementType } = await this.#byteLimit.request(() =>
-      this.#connection.getStatementInfo(this.#text),
-    )
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
+    const text = buildStatement(statement, quoteName)
+    const { metaData, statementType } = await this.#byteLimit.request(() => this.#connection.getStatementInfo(text))
     if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowedError()
-    this.#columns = metaData
-    return { columns: metaData.map((column) => ({ label: column.name, ...oracleColumnType(column) })), notes: [] }
+    const query = { text, fields: metaData, isTable: 'name' in statement }
+    return {
+      columns: metaData.map((column) => ({ label: column.name, ...oracleColumnType(column) })),
+      notes: [],
+      findLargest: (index, filter) => this.#findLargest(query, index, filter),
+      read: (types, sink, filter) => this.#read(query, types, sink, filter),
+    }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
-    const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
+  /** An error of a statement does not end the transaction. */
+  withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
+
+  async #read(
+    { text, fields, isTable }: OracleQuery,
+    types: readonly StoredType[],
+    sink: TupleSink,
+    filter: RowFilter,
+  ): Promise<ReadNote[]> {
+    const columns = types.map((type, index) => ({ label: fields[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
-    const atOnce = getRowsPerResponse(this.#columns)
+    const atOnce = getRowsPerResponse(fields)
     const options = {
       resultSet: true,
       outFormat: oracledb.OUT_FORMAT_ARRAY,
@@ -133,15 +146,15 @@ class OracleSession implements DatabaseSession {
       prefetchRows: atOnce,
       fetchTypeHandler: getFetchType,
     }
-    const text = buildFilteredQuery(this.#text, this.#columns, filter, { isTable: this.#isTable })
-    const execute = () => this.#connection.execute<unknown[]>(text, [], options)
+    const filtered = buildFilteredQuery(text, fields, filter, { isTable })
+    const execute = () => this.#connection.execute<unknown[]>(filtered, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
       getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
       close: () => resultSet!.close(),
     }
     // Rows are counted instead of received bytes, because the driver does not expose its socket.
-    await writeAllRows(rows, this.#columns, encoder, sink, (rows) => (this.#received += rows))
+    await writeAllRows(rows, fields, encoder, sink, (rows) => (this.#received += rows))
     return []
   }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Client } from 'pg'
+import type { Client, QueryConfig } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
 import {
   type ReadNote,
@@ -8,9 +8,9 @@ import {
   type DescribedStatement,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowedError,
   type DatabaseSession,
   wrapQuery,
+  assertHasColumns,
   buildStatement,
 } from '../database-connector/database-session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
@@ -65,14 +65,18 @@ interface ExplainOutput {
   Plan: { 'Plan Rows': number; 'Plan Width': number }
 }
 
+/** The text of a described query, with the type and label of each column. */
+interface PostgresQuery {
+  text: string
+  types: readonly PostgresType[]
+  labels: readonly string[]
+}
+
 class PostgresSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #client: Client
   readonly #socket: Socket
   readonly #access: SessionParameters
-  #text = ''
-  #types: PostgresType[] = []
-  #labels: string[] = []
 
   constructor(client: Client, socket: Socket, access: SessionParameters) {
     this.#access = access
@@ -83,25 +87,44 @@ class PostgresSession implements DatabaseSession {
   received = (): number => this.#socket.bytesRead
 
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
-    this.#text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
+    const text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
     // The query is described alone first, because only a single complete statement may be embedded in another query.
-    const fields = await this.#fieldsOf(this.#text)
-    if (fields.length === 0) throw new StatementNotAllowedError()
-    this.#types = await this.#typesOf(fields)
-    this.#labels = fields.map(({ name }) => name)
-    await assertQueryRuns(this.#client, wrapQuery(this.#text, ['*'], fields.length))
+    const fields = await this.#fieldsOf(text)
+    assertHasColumns(fields, statement)
+    const types = await this.#typesOf(fields)
+    await assertQueryRuns(this.#client, wrapQuery(text, ['*'], fields.length))
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
-      const column: DescribedColumn = { label: field.name, ...postgresColumnType(this.#types[index]!) }
+      const column: DescribedColumn = { label: field.name, ...postgresColumnType(types[index]!) }
       return keys.has(field.name) ? { ...column, primaryKey: true } : column
     })
-    const bytes = await this.#estimate(fields.length)
-    return { columns, notes: [], ...(bytes !== undefined && { bytes }) }
+    const bytes = await this.#estimate(text, fields.length)
+    const query = { text, types, labels: fields.map(({ name }) => name) }
+    return {
+      columns,
+      notes: [],
+      ...(bytes !== undefined && { bytes }),
+      findLargest: (index, filter) => this.#findLargest(query, index, filter),
+      read: (stored, sink, filter) => this.#read(query, stored, sink, filter),
+    }
   }
 
-  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
+  /** Locks on the tables stay, so a table that has been described is not dropped before the transaction ends. */
+  async withSavepoint<T>(operation: () => Promise<T>): Promise<T> {
+    await this.#client.query('savepoint statement')
+    try {
+      const result = await operation()
+      await this.#client.query('release savepoint statement')
+      return result
+    } catch (error) {
+      await this.#client.query('rollback to savepoint statement')
+      throw error
+    }
+  }
+
+  async #findLargest({ text, types }: PostgresQuery, index: number, filter: RowFilter): Promise<string | null> {
     const largest = `max(c${index + 1})::text as largest`
-    const query = wrapQuery(this.#text, [largest], this.#types.length, buildWhere(filter, postgresFilterSyntax))
+    const query = wrapQuery(text, [largest], types.length, buildWhere(filter, postgresFilterSyntax))
     const { rows } = await this.#client.query<{ largest: string | null }>(query)
     return rows[0]!.largest
   }
@@ -115,10 +138,15 @@ class PostgresSession implements DatabaseSession {
     return rows[0]!
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
-    const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
-    const query = wrapQuery(this.#text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
-    const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
+  async #read(
+    { text, types, labels }: PostgresQuery,
+    storedTypes: readonly StoredType[],
+    sink: TupleSink,
+    filter: RowFilter,
+  ): Promise<ReadNote[]> {
+    const expressions = storedTypes.map((stored, index) => readExpression(`c${index + 1}`, types[index]!, stored))
+    const query = wrapQuery(text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
+    const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, labels, sink)
     this.#client.query(copy)
     await copy.done
     return []
@@ -141,12 +169,11 @@ class PostgresSession implements DatabaseSession {
   /**
    * Returns the planner's estimate of the result in bytes. The warehouse uses it to prepare for many or few rows, so a wrong estimate does no harm.
    */
-  async #estimate(columns: number): Promise<number | undefined> {
+  async #estimate(query: string, columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')
     try {
-      const text = `explain (format json) ${wrapQuery(this.#text, ['*'], columns)}`
-      const query = { text, queryMode: 'extended' }
-      const { rows } = await this.#client.query(query)
+      const text = `explain (format json) ${wrapQuery(query, ['*'], columns)}`
+      const { rows } = await this.#client.query({ text, queryMode: 'extended' } as QueryConfig)
       const plan = (rows[0]?.['QUERY PLAN'] as ExplainOutput[] | undefined)?.[0]?.Plan
       return plan && plan['Plan Rows'] * (2 + 4 * columns + plan['Plan Width'])
     } catch {

@@ -12,9 +12,9 @@ import {
   type DescribedStatement,
   type DatabaseEngine,
   type ClassifiedError,
-  StatementNotAllowedError,
   type DatabaseSession,
   wrapQuery,
+  assertHasColumns,
   buildStatement,
 } from '../database-connector/database-session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
@@ -93,9 +93,6 @@ class RedshiftSession implements DatabaseSession {
   readonly #byteLimit: PostgresByteLimit
   readonly #access: SessionParameters
   readonly #clock: string
-  #text = ''
-  #types: RedshiftType[] = []
-  #labels: string[] = []
 
   constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters, clock: string) {
     this.#access = access
@@ -109,26 +106,31 @@ class RedshiftSession implements DatabaseSession {
 
   /** The columns have no key, because Redshift does not enforce declared keys. */
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
-    this.#text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
+    const text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
     // The query is described alone first, because only a single complete statement may be embedded in another query.
-    const describe = new DescribeCommand(this.#text)
+    const describe = new DescribeCommand(text)
     this.#client.query(describe)
     const fields = await describe.fields
-    if (fields.length === 0) throw new StatementNotAllowedError()
-    this.#labels = fields.map(({ name }) => name)
+    assertHasColumns(fields, statement)
+    const labels = fields.map(({ name }) => name)
     const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
-    this.#types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
+    const types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
       name: names.get(dataTypeID) ?? '',
       modifier: dataTypeModifier,
     }))
-    await assertQueryRuns(this.#client, this.#embedded(['*']))
-    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...redshiftColumnType(type) }))
-    return { columns, notes: [] }
+    const query = { text, types, labels }
+    await assertQueryRuns(this.#client, buildQuery(query, ['*']))
+    return {
+      columns: types.map((type, index) => ({ label: labels[index]!, ...redshiftColumnType(type) })),
+      notes: [],
+      findLargest: (index, filter) => this.#findLargest(query, index, filter),
+      read: (storedTypes, sink, filter) => this.#read(query, storedTypes, sink, filter),
+    }
   }
 
-  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
-    const query = this.#embedded([`max(c${index + 1})::varchar as largest`], filter)
-    const { rows } = await this.#client.query<{ largest: string | null }>(query)
+  async #findLargest(query: RedshiftQuery, index: number, filter: RowFilter): Promise<string | null> {
+    const text = buildQuery(query, [`max(c${index + 1})::varchar as largest`], filter)
+    const { rows } = await this.#client.query<{ largest: string | null }>(text)
     return rows[0]!.largest
   }
 
@@ -137,19 +139,25 @@ class RedshiftSession implements DatabaseSession {
     return { utc: this.#clock, local: this.#clock }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
+  async #read(
+    query: RedshiftQuery,
+    storedTypes: readonly StoredType[],
+    sink: TupleSink,
+    filter: RowFilter,
+  ): Promise<ReadNote[]> {
+    const { types, labels } = query
     const encoder = new RowEncoder(
-      types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
+      storedTypes.map((type, index) => ({ label: labels[index]!, ...type })),
       sink.buffer,
     )
-    const bytes = this.#types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
+    const bytes = types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
     const take = (row: readonly (string | null)[]) => {
-      const shown = bytes.length === 0 ? row : row.map((text, index) => formatBinaryPrefix(text, this.#types[index]!))
+      const shown = bytes.length === 0 ? row : row.map((text, index) => formatBinaryPrefix(text, types[index]!))
       return writeRow(encoder, sink, shown)
     }
     const rowHandler = { takeRow: take, waitForRoom: () => sink.waitForRoom() }
-    const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
-    await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list, filter)}`)
+    const list = types.map((type, index) => readExpression(`c${index + 1}`, type))
+    await this.#client.query(`declare sluice_rows cursor for ${buildQuery(query, list, filter)}`)
     let size = rowsAtOnce.first
     for (;;) {
       const before = this.received()
@@ -181,10 +189,6 @@ class RedshiftSession implements DatabaseSession {
     }
   }
 
-  #embedded(expressions: readonly string[], filter: RowFilter = {}): string {
-    return wrapQuery(this.#text, expressions, this.#types.length, buildWhere(filter, postgresFilterSyntax))
-  }
-
   async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
     const { rows } = await this.#client.query<{ oid: string; name: string }>(
       `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${[...new Set(oids)].join(', ')})`,
@@ -192,6 +196,16 @@ class RedshiftSession implements DatabaseSession {
     return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
   }
 }
+
+/** The text of a described query, with the type and label of each column. */
+interface RedshiftQuery {
+  text: string
+  types: readonly RedshiftType[]
+  labels: readonly string[]
+}
+
+const buildQuery = ({ text, types }: RedshiftQuery, expressions: readonly string[], filter: RowFilter = {}): string =>
+  wrapQuery(text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
 
 interface FetchedRowHandler {
   /** Receives a row. Returns false if the caller must wait for `waitForRoom` before the next row. */

@@ -7,11 +7,11 @@ import {
   type ReadNote,
   type SourceStatement,
   type SessionParameters,
-  type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowedError,
   type DatabaseSession,
+  type DescribedStatement,
   wrapQuery,
+  assertHasColumns,
   buildStatement,
 } from '../database-connector/database-session.ts'
 import { openSocket } from '../database-connector/open-socket.ts'
@@ -85,11 +85,19 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
     const { hasSnapshots, ...clock } = await readServerState(pool)
     await transaction.begin(hasSnapshots ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
     const received = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-    return new SqlServerSession(transaction, byteLimit, { received, close, clock })
+    const session = new SqlServerSession(transaction, byteLimit, { received, close, clock })
+    if (!hasSnapshots && (access.config.tables?.length ?? 0) > 1) session.notes.push(noSnapshot)
+    return session
   } catch (error) {
     close()
     throw error
   }
+}
+
+const noSnapshot: ReadNote = {
+  level: 'WARN',
+  message:
+    'The tables are read one after the other, and not all at the same moment, because the database does not allow snapshots. To allow them, set ALLOW_SNAPSHOT_ISOLATION to ON in the database.',
 }
 
 /** Returns whether the database allows snapshots, and its clock before the transaction begins. */
@@ -102,6 +110,17 @@ async function readServerState(pool: mssql.ConnectionPool): Promise<SourceClock 
   return { hasSnapshots: state === 1, utc, local }
 }
 
+/** The text of a described query, with its columns. */
+interface SqlServerQuery {
+  text: string
+  fields: readonly ServerField[]
+}
+
+function buildQuery({ text, fields }: SqlServerQuery, expressions: readonly string[], filter: RowFilter = {}): string {
+  const where = buildWhere(filter, createFilterSyntax(fields))
+  return wrapQuery(text, expressions, fields.length, where)
+}
+
 /** A session that reads in a transaction, which is never committed. The server rolls it back when the connection ends. */
 class SqlServerSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
@@ -110,8 +129,6 @@ class SqlServerSession implements DatabaseSession {
   readonly #byteLimit: SqlServerByteLimit
   readonly #close: () => void
   readonly #clock: SourceClock
-  #text = ''
-  #fields: ServerField[] = []
   #request: mssql.Request | undefined
 
   constructor(
@@ -126,25 +143,39 @@ class SqlServerSession implements DatabaseSession {
     this.#clock = clock
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
-    this.#text = buildStatement(statement, quoteName)
-    assertQuery(this.#text)
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
+    const text = buildStatement(statement, quoteName)
+    assertQuery(text)
     // The query is described alone first, because only a query that is complete by itself may be embedded in another one.
-    this.#fields = await this.#fieldsOf(this.#text)
-    if (this.#fields.length === 0) throw new StatementNotAllowedError()
-    await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
-    const columns = this.#fields.map((field, index) => ({
+    const fields = await this.#fieldsOf(text)
+    assertHasColumns(fields, statement)
+    const query = { text, fields }
+    await this.#fieldsOf(
+      buildQuery(
+        query,
+        fields.map((_field, index) => `c${index + 1}`),
+      ),
+    )
+    const columns = fields.map((field, index) => ({
       label: field.name || `column ${index + 1}`,
       ...sqlServerColumnType(field),
     }))
-    return { columns, notes: [] }
+    return {
+      columns,
+      notes: [],
+      findLargest: (index, filter) => this.#findLargest(query, index, filter),
+      read: (types, sink, filter) => this.#read(query, types, sink, filter),
+    }
   }
 
-  async findLargest(index: number, filter: RowFilter): Promise<string | null> {
-    const largest = formatCursorText(`max(c${index + 1})`, this.#fields[index]!)
+  /** An error of a description is a row of its result, so it does not end the transaction. */
+  withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
+
+  async #findLargest(query: SqlServerQuery, index: number, filter: RowFilter): Promise<string | null> {
+    const largest = formatCursorText(`max(c${index + 1})`, query.fields[index]!)
     const request = new mssql.Request(this.#transaction)
-    const query = this.#wrapped([`${largest} as largest`], filter)
-    const { recordset } = await request.query<{ largest: string | null }>(query)
+    const text = buildQuery(query, [`${largest} as largest`], filter)
+    const { recordset } = await request.query<{ largest: string | null }>(text)
     return recordset[0]!.largest
   }
 
@@ -152,8 +183,13 @@ class SqlServerSession implements DatabaseSession {
     return this.#clock
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]> {
-    const labels = this.#fields.map(({ name }, index) => name || `column ${index + 1}`)
+  async #read(
+    query: SqlServerQuery,
+    types: readonly StoredType[],
+    sink: TupleSink,
+    filter: RowFilter,
+  ): Promise<ReadNote[]> {
+    const labels = query.fields.map(({ name }, index) => name || `column ${index + 1}`)
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: labels[index]!, ...type })),
       sink.buffer,
@@ -176,9 +212,8 @@ class SqlServerSession implements DatabaseSession {
       }
     })
     this.#byteLimit.readsRowByRow = true
-    const expressions = this.#fields.map((field, index) => readExpression(`c${index + 1}`, field))
-    const query = this.#wrapped(expressions, filter)
-    void Promise.resolve(request.query(query)).catch(reading.reject)
+    const expressions = query.fields.map((field, index) => readExpression(`c${index + 1}`, field))
+    void Promise.resolve(request.query(buildQuery(query, expressions, filter))).catch(reading.reject)
     await reading.promise
     this.#byteLimit.readsRowByRow = false
     return []
@@ -199,11 +234,6 @@ class SqlServerSession implements DatabaseSession {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close()
-  }
-
-  #wrapped(expressions: readonly string[], filter: RowFilter = {}): string {
-    const where = buildWhere(filter, createFilterSyntax(this.#fields))
-    return wrapQuery(this.#text, expressions, this.#fields.length, where)
   }
 
   async #fieldsOf(text: string): Promise<ServerField[]> {

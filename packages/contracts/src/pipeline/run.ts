@@ -266,7 +266,7 @@ export const RunBody = defineContract(
       mode: Type.Optional(
         Type.Enum(['FULL', 'INCREMENTAL'], {
           description:
-            'FULL, the default, replaces all rows. INCREMENTAL continues after the last run if the source can return only changes.',
+            'FULL, the default, replaces all rows. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments.',
         }),
       ),
       rebuild: Type.Optional(

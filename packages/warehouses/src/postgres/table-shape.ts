@@ -29,8 +29,13 @@ export interface PostgresShape {
 /** The names of unique indexes that are the key of a partition start with this (`addKey`). They cannot be primary keys without a lock. */
 export const keyIndexPrefix = 'sluice_key_'
 
-export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
-  return (await readShapes(client, [{ schema, table }]))[0]
+export async function readShape(
+  client: ClientBase,
+  schema: string,
+  table: string,
+  options: { isPrepared?: boolean } = {},
+): Promise<PostgresShape | undefined> {
+  return (await readShapes(client, [{ schema, table }], options))[0]
 }
 
 /** Reads the shape of a table without its ledger row, which role `read` may not read. */
@@ -39,20 +44,22 @@ export async function readShapeAsReader(
   schema: string,
   table: string,
 ): Promise<PostgresShape | undefined> {
-  return (await readShapes(client, [{ schema, table }], { hasLedger: false }))[0]
+  return (await readShapes(client, [{ schema, table }], { hasLedger: false, isPrepared: false }))[0]
 }
 
 /**
  * Reads the shapes of several tables in a single statement, because a load reads shapes several times, even while readers wait for its
- * locks. Returns them in the order of the names.
+ * locks. Returns them in the order of the names. A prepared statement is planned once for each connection; planning takes longer than
+ * reading. `isPrepared` is false on a connection on which SQL of users ran, because that can replace or remove prepared statements.
  */
 export async function readShapes(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],
-  { hasLedger = true } = {},
+  { hasLedger = true, isPrepared = true } = {},
 ): Promise<(PostgresShape | undefined)[]> {
-  const { rows } = await client.query(
-    `select place.position, c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
+  const { rows } = await client.query({
+    ...(isPrepared && { name: 'sluice_shapes' }),
+    text: `select place.position, c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
@@ -86,8 +93,8 @@ export async function readShapes(
          and x.indrelid in (c.oid, k.partdefid)
      ) key on true
      where c.relkind in ('r', 'p', 'v', 'm')`,
-    [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
-  )
+    values: [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
+  })
   const shapes = new Map(rows.map((row) => [Number(row.position), toShape(row)]))
   return tables.map((_, index) => shapes.get(index + 1))
 }

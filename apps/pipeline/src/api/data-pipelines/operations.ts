@@ -80,9 +80,19 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
-/** Throws 422 for a pipeline without its upload, and for a dry run that the warehouse does not support. */
-async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryRun }: RunBody): Promise<void> {
+/** Throws 422 for a pipeline without its upload, for a source without increments, and for a dry run that the warehouse does not support. */
+async function assertRunnable(
+  trx: Transaction<DB>,
+  row: DataPipelineRow,
+  { mode, dryRun }: RunBody,
+  { sources }: Pick<PipelineContext, 'sources'>,
+): Promise<void> {
   await assertUploaded(trx, row)
+  if (mode === 'INCREMENTAL' && (await sources.getCursorKind(row.type, row.settings)) === 'NONE')
+    throw problems.refused(
+      '/mode',
+      'This pipeline has no increments: each of its runs reads everything. Leave out mode.',
+    )
   if (dryRun) assertUndoSupported((await readTargetSchema(trx, row)).provider)
 }
 

@@ -27,7 +27,7 @@ interface RunnableResource<Row extends RunnableRow> {
   kind: RunnableKind
   records: Records<Row, any, RequestContext>
   /** Throws 422 for an object that is not ready to run. */
-  checkReady?(trx: Transaction<DB>, row: Row, body: RunBody): Promise<void>
+  checkReady?(trx: Transaction<DB>, row: Row, body: RunBody, context: PipelineContext): Promise<void>
 }
 
 type RunRequest<Query, Body> = OperationInput<PipelineContext, '/:uid', Query, Body>
@@ -52,7 +52,7 @@ export function runOperations<Row extends RunnableRow>(
         if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled. Enable it first.`)
         assertRebuildPossible(body, kind)
         if (body.dryRun) assertDryRunPossible(kind)
-        await checkReady?.(trx, row, body)
+        await checkReady?.(trx, row, body, input as RunRequest<undefined, RunBody>)
         const started = await startRun(
           trx,
           queue,

@@ -16,48 +16,85 @@ export interface IncrementSettings {
 /** The position from which the next increment of a table continues. */
 export interface StoredCursor {
   kind: CursorKind
-  /** A result of `parseCursorValue`. */
-  value: string
+  /** A result of `parseCursorValue`. Absent if no row of the table had a cursor. */
+  value?: string
   /** A digest of the names and types of all columns. */
   columns: string
 }
 
-/** The cursor that is stored with the rows. */
-interface IncrementState {
-  version: 1
+/** The positions of the tables, by their names in the warehouse. The position of a single table or a query has the name ''. */
+export type TablePositions = Readonly<Record<string, StoredCursor>>
+
+/** The cursor that is stored with the rows of the pipeline's own table. */
+interface DatabaseState {
+  version: 2
+  /** The further tables that the pipeline has filled. They are dropped with the pipeline. */
+  tables: readonly string[]
   /** A digest of the settings that determine the rows. If they change, everything is read again. */
-  definition: string
-  at: StoredCursor
+  definition?: string
+  /** Absent without `incremental`. */
+  positions?: TablePositions
 }
 
 type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 
-/** Returns where the increment continues, or the reason why everything must be read. */
-export function findIncrementStart(request: ReadRequest): StoredCursor | { fullRead: string } {
-  const { incremental } = request.settings as DatabaseSettings
-  if (!incremental) return { fullRead: 'All rows are read and replace the old ones: `incremental` is not set.' }
+const noIncrements = 'All rows are read and replace the old ones: `incremental` is not set.'
+
+/** Returns where the increments of the tables continue, or the reason why everything must be read. */
+export function findIncrementStart(
+  request: ReadRequest,
+  tables: readonly string[],
+): { positions: TablePositions } | { fullRead: string } {
+  if (!hasIncrements(request.settings as DatabaseSettings)) return { fullRead: noIncrements }
   if (request.reset) return { fullRead: 'All rows are read, because the cursor was reset.' }
-  const state = request.cursor as Partial<IncrementState> | null | undefined
-  const { kind, value = '' } = state?.at ?? {}
-  if (state?.version !== 1 || !state.at || kind === undefined || parseCursorValue(kind, value) !== value)
+  const { version, positions, definition } = (request.cursor ?? {}) as Partial<DatabaseState>
+  if (version !== 2 || !positions || !tables.every((table) => isUsable(positions[table], tables.length > 1)))
     return { fullRead: 'All rows are read, because no earlier load stored a cursor.' }
-  if (state.definition !== digestDefinition(request))
+  if (definition !== digestDefinition(request))
     return { fullRead: 'All rows are read, because the settings of the source changed since the last load.' }
-  return state.at
+  return { positions }
 }
 
-export const createIncrementState = (request: ReadRequest, at: StoredCursor): IncrementState => ({
-  version: 1,
-  definition: digestDefinition(request),
-  at,
-})
+/** A single table without cursors is read in full, which also finds deleted rows. With several tables, all others would be read in full too. */
+function isUsable(position: StoredCursor | undefined, mayBeEmpty: boolean): boolean {
+  if (!position) return false
+  const { kind, value } = position
+  return value === undefined ? mayBeEmpty : parseCursorValue(kind, value) === value
+}
+
+/** Whether incremental runs are possible: each table has a cursor column and a key. */
+export function hasIncrements({ incremental, tables }: Pick<DatabaseSettings, 'incremental' | 'tables'>): boolean {
+  if (incremental) return true
+  return tables !== undefined && tables.length > 0 && tables.every((table) => table.incremental)
+}
+
+/** Returns the state to store. `tables` are the further tables that this read fills. Returns undefined if there is nothing to store. */
+export function createDatabaseState(
+  request: ReadRequest,
+  tables: readonly string[],
+  positions: TablePositions,
+): DatabaseState | undefined {
+  const filled = [...new Set([...tables, ...listFilledTables(request)])]
+  const isIncremental = hasIncrements(request.settings as DatabaseSettings) && Object.keys(positions).length > 0
+  if (filled.length === 0 && !isIncremental) return undefined
+  return { version: 2, tables: filled, ...(isIncremental && { definition: digestDefinition(request), positions }) }
+}
+
+/** Returns the further tables that earlier runs have filled. */
+export function listFilledTables({ cursor }: ReadRequest): readonly string[] {
+  const { tables } = (cursor ?? {}) as Partial<DatabaseState>
+  return Array.isArray(tables) ? tables : []
+}
 
 /** Leaves out settings that do not change the rows, such as `lookback`. A user name can: it decides which schema an unqualified name means. */
 function digestDefinition({ settings }: ReadRequest): string {
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username } = jdbcSource
-  const { cursorColumn, key, deletedColumn } = incremental!
-  return createDigest([hostname, port, database, username, sqlQuery, tables, cursorColumn, key, deletedColumn])
+  const selection = tables?.map(({ schema, name, incremental: own }) => [schema, name, listRead(own ?? incremental)])
+  return createDigest([hostname, port, database, username, sqlQuery, selection, listRead(incremental)])
 }
+
+const listRead = (settings: IncrementSettings | undefined) =>
+  settings && [settings.cursorColumn, settings.key, settings.deletedColumn]
 
 export const createDigest = (parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts)).slice(0, 32)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Column } from '@sluice/row-stream'
-import { findIncrementStart, createIncrementState } from './increment-settings.ts'
+import { findIncrementStart, createDatabaseState } from './increment-settings.ts'
 import { type IncrementRequest, planIncrement } from './plan-increment.ts'
 
 const column = (label: string, dataType: Column['dataType']): Column => ({ name: label.toLowerCase(), label, dataType })
@@ -135,8 +135,12 @@ describe('a plan of an incremental read', () => {
       )
   })
 
-  it('stores no cursor if no row has one', async () => {
-    expect(await plan({}, visits, null)).toEqual({ filter: {} })
+  it('stores a cursor without a value if no row has one, and then reads all rows as an increment', async () => {
+    const { cursor } = await plan({}, visits, null)
+    expect(cursor).toEqual({ kind: 'TIMESTAMPTZ', columns: expect.any(String) })
+    const { note, ...next } = await plan({ last: cursor! })
+    expect(next).toEqual({ filter: {}, cursor: { ...cursor, value: '2026-01-30 00:00:00.000000000' } })
+    expect(note).toContain('All rows are read.')
   })
 })
 
@@ -148,15 +152,15 @@ describe('the start of an increment', () => {
   }
   const at = { kind: 'TIMESTAMP' as const, value: '2026-01-30 00:00:00.000000000', columns: 'digest' }
   const request = { type: 'SQL_DATABASE_D', settings, secrets: {}, input: {} }
-  const stored = createIncrementState(request, at)
+  const stored = createDatabaseState(request, [], { '': at })!
   const start = (changes: object, more: object = {}) =>
-    findIncrementStart({ ...request, settings: { ...settings, ...changes }, cursor: stored, ...more })
+    findIncrementStart({ ...request, settings: { ...settings, ...changes }, cursor: stored, ...more }, [''])
 
   it('is the stored cursor, also after a change of settings that do not change the rows', () => {
-    expect(start({})).toEqual(at)
+    expect(start({})).toEqual({ positions: { '': at } })
     const { jdbcSource, incremental } = settings
-    expect(start({ jdbcSource: { ...jdbcSource, ssl: true } })).toEqual(at)
-    expect(start({ incremental: { ...incremental, lookback: 9 } })).toEqual(at)
+    expect(start({ jdbcSource: { ...jdbcSource, ssl: true } })).toEqual({ positions: { '': at } })
+    expect(start({ incremental: { ...incremental, lookback: 9 } })).toEqual({ positions: { '': at } })
   })
 
   const changed = 'All rows are read, because the settings of the source changed since the last load.'
@@ -169,10 +173,17 @@ describe('the start of an increment', () => {
     ['a deleted column', { incremental: { ...settings.incremental, deletedColumn: 'gone' } }, {}, changed],
     ['another server', { jdbcSource: { ...settings.jdbcSource, hostname: 'other.example.org' } }, {}, changed],
     ['another user', { jdbcSource: { ...settings.jdbcSource, username: 'other' } }, {}, changed],
+    ['a cursor without a value', {}, { cursor: { ...stored, positions: { '': { ...at, value: undefined } } } }, none],
+    ['a cursor of other tables', {}, { cursor: { ...stored, positions: { visits: at } } }, none],
     ['a reset', {}, { reset: {} }, 'All rows are read, because the cursor was reset.'],
     ['no cursor', {}, { cursor: undefined }, none],
-    ['a cursor of another version', {}, { cursor: { ...stored, version: 2 } }, none],
-    ['a cursor with an invalid value', {}, { cursor: { ...stored, at: { ...at, value: "' or 1 = 1" } } }, none],
+    ['a cursor of another version', {}, { cursor: { ...stored, version: 1 } }, none],
+    [
+      'a cursor with an invalid value',
+      {},
+      { cursor: { ...stored, positions: { '': { ...at, value: "' or 1 = 1" } } } },
+      none,
+    ],
     [
       'no settings',
       { incremental: undefined },

@@ -30,7 +30,7 @@ export interface CursorSource {
 /** The plan of a read. It is sent from the thread to the main thread. */
 export interface IncrementPlan {
   filter: RowFilter
-  /** The next increment continues from it. Absent if no row has a cursor. */
+  /** The next increment continues from it. Absent for a preview. */
   cursor?: StoredCursor
   /** Why everything is read although the increment could have continued. */
   fullRead?: string
@@ -69,10 +69,12 @@ export async function planIncrement(
   const clock = readCursorClock(kind, await source.readClock())
   if (kind !== 'NUMBER' && clock === undefined)
     throw new Error('Internal error: the clock of the database is unreadable.')
-  const store = (value: string | undefined) => (value === undefined ? {} : { cursor: { kind, value, columns: digest } })
-  const increment = request.last && (await findIncrement(place, request, digest))
-  if (increment && 'largest' in increment) {
-    const value = limitToClock(place, increment.largest, clock)
+  const store = (value: string | undefined) => ({
+    cursor: { kind, ...(value !== undefined && { value }), columns: digest },
+  })
+  const increment = request.last && (await findIncrement(place, request.last, request.lookback ?? 0, digest))
+  if (increment && 'filter' in increment) {
+    const value = increment.largest === undefined ? undefined : limitToClock(place, increment.largest, clock)
     const deletedColumn = deleted === undefined ? {} : { deletedColumn: columns[deleted]!.name }
     const note = describeIncrement(place, increment.filter, columns[deleted ?? -1]?.label)
     return { filter: increment.filter, ...store(value), ...deletedColumn, note }
@@ -92,19 +94,21 @@ interface CursorPlace {
 /** Returns the rows of an increment and their largest cursor, or the reason why everything must be read. */
 async function findIncrement(
   place: CursorPlace,
-  { last, lookback = 0 }: IncrementRequest,
+  last: StoredCursor,
+  lookback: number,
   digest: string,
-): Promise<{ filter: RowFilter; largest: string } | { fullRead: string }> {
+): Promise<{ filter: RowFilter; largest?: string | undefined } | { fullRead: string }> {
   const { kind, index, label } = place
-  if (last!.columns !== digest || last!.kind !== kind)
+  if (last.columns !== digest || last.kind !== kind)
     return { fullRead: 'All rows are read, because the columns of the source changed since the last load.' }
-  const from = subtractLookback(kind, last!.value, lookback)
+  if (last.value === undefined) return { filter: {}, largest: await readLargest(place, {}) }
+  const from = subtractLookback(kind, last.value, lookback)
   const filter: RowFilter = from === undefined ? {} : { cursor: { index, kind, from } }
   const largest = await readLargest(place, filter)
-  if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, last!.value) >= 0))
+  if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, last.value) >= 0))
     return { filter, largest }
   return {
-    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last!.value)} or later, which an earlier load found: rows were deleted or restored.`,
+    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last.value)} or later, which an earlier load found: rows were deleted or restored.`,
   }
 }
 

@@ -163,6 +163,23 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       expect(heard.totals.rowsRead).toBe(60_000)
     })
 
+    it('reads several tables, and names the first one that cannot be read', async () => {
+      await source.query('create table one_of_two as select 1 as a; create table two_of_two as select 2 as b')
+      const tables = ['one_of_two', 'two_of_two'].map((name) => ({ schema: 'public', name }))
+      const loaded: [string, number][] = []
+      for await (const feed of read({ tables }).feeds)
+        loaded.push([feed.table, await loadFeed(target, 'loaded_from_redshift', feed)])
+      expect(loaded).toEqual([
+        ['one_of_two', 1],
+        ['two_of_two', 1],
+      ])
+      const wrong = [...tables, { name: 'gone' }, { name: 'gone too' }]
+      await expect(read({ tables: wrong }).feeds[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+        code: 'TABLE_MISSING',
+        message: expect.stringMatching(/^1 of 4 tables cannot be read, .* gone: A table or column does not exist/),
+      })
+    })
+
     it('makes the server wait while the consumer is slow, also when rows become much larger', async () => {
       const query = `select repeat('x', case when g > 50 then 1000000 else 1 end) as text from generate_series(1, 110) g`
       let taken = 0

@@ -61,11 +61,14 @@ describe('SQL Server as a source, simulated with a TDS server', () => {
   afterAll(async () => {
     for (const server of servers) await server[Symbol.asyncDispose]()
   })
-  async function serve(answer: (statement: Statement) => Answer | Promise<Answer>): Promise<StandIn> {
+  async function serve(
+    answer: (statement: Statement) => Answer | Promise<Answer>,
+    snapshotState = 1,
+  ): Promise<StandIn> {
     const server = await tdsStandIn({
       answer: (statement) =>
         statement.text.includes('snapshot_isolation_state')
-          ? { columns: [['state', 'int']], rows: [[1]] }
+          ? { columns: [['state', 'int']], rows: [[snapshotState]] }
           : answer(statement),
     })
     servers.push(server)
@@ -113,6 +116,25 @@ describe('SQL Server as a source, simulated with a TDS server', () => {
     // Nothing is written: the transaction that shows one moment is never committed.
     expect(server.statements.map(({ text }) => text)).toContain('BEGIN')
     expect(server.statements.map(({ text }) => text)).not.toContain('COMMIT')
+  })
+
+  it.each([
+    ['says that several tables are of different moments', 0, 2, 1],
+    ['reads several tables in one snapshot', 1, 2, 0],
+    ['needs no snapshot for one table', 0, 1, 0],
+  ])('%s if the snapshot state is %i', async (_, state, count, notes) => {
+    const server = await serve(
+      ({ text }) =>
+        text.includes('dm_exec') ? described([['id', 'int', 10, 0]]) : { columns: [['', 'int']], rows: [[7]] },
+      state,
+    )
+    const tables = ['one', 'two'].slice(0, count).map((name) => ({ schema: 'dbo', name }))
+    const { logs, report } = listener()
+    const loaded: [string, number][] = []
+    for await (const feed of createDatabaseSource(here).read(config({ port: server.port, tables }), report, never))
+      loaded.push([feed.table, await loadFeed(target, table, feed)])
+    expect(loaded).toEqual(tables.map(({ name }) => [name, 1]))
+    expect(logs.filter((message) => message.includes('ALLOW_SNAPSHOT_ISOLATION'))).toHaveLength(notes)
   })
 
   it('stops when aborted, and returns TABLE_MISSING for an unknown table', async () => {

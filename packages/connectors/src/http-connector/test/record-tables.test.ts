@@ -10,7 +10,7 @@ import {
   type RecordValue,
 } from '../flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
-import { columnNames, tableName } from '../table-names.ts'
+import { columnNames, tableName } from '../../table-names.ts'
 import { SeenKeys } from '../record-tables.ts'
 import fc from 'fast-check'
 

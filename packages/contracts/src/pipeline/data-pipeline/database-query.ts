@@ -65,11 +65,6 @@ export const databaseAccess = defineSourceAccess(
   { password: defineSecretField('Password', 'The password of the account.', 'the password') },
 )
 
-const TableMetadata = Type.Object(
-  { schema: Type.Optional(SourceName), name: requiredBecause(SourceName, 'it is the name of the table to read') },
-  { ...noUnknownFields, title: 'TableMetadata' },
-)
-
 const IncrementalRead = Type.Object(
   {
     cursorColumn: requiredBecause(
@@ -110,6 +105,18 @@ const IncrementalRead = Type.Object(
   { ...noUnknownFields, title: 'IncrementalRead' },
 )
 
+const TableMetadata = Type.Object(
+  {
+    schema: Type.Optional(SourceName),
+    name: requiredBecause(SourceName, 'it is the name of the table to read'),
+    incremental: Type.Optional({
+      ...IncrementalRead,
+      description: 'The increments of this table. Default: `incremental` of the pipeline.',
+    }),
+  },
+  { ...noUnknownFields, title: 'TableMetadata' },
+)
+
 const querySelectionFields = {
   sqlQuery: Type.Optional(
     describeField(
@@ -123,7 +130,7 @@ const querySelectionFields = {
     describeField(
       Type.Array(TableMetadata, { maxItems: 100 }),
       'Tables',
-      'Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one.',
+      'Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none.',
       [{ schema: 'public', name: 'cases' }],
     ),
   ),

@@ -23,7 +23,7 @@ export class RowCopies implements AsyncDisposable {
   async make(client: PoolClient, signal: AbortSignal): Promise<void> {
     for (const load of this.#loads) {
       const staging = stagingName({ ...load.target, staging: 2 })
-      const { columns } = (await readShape(client, 'sluice', load.stagingTable))!
+      const { columns } = (await readShape(client, 'sluice', load.stagingTable, { isPrepared: false }))!
       this.#names.set(load, staging)
       await withClient(this.#pools.statements, signal, (other) =>
         createStaging(other, staging, toStagingComment(load.target), columns),

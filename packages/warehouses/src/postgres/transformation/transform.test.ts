@@ -50,6 +50,18 @@ describe('a transformation of staged rows in PostgreSQL', () => {
     expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([4, []])
   })
 
+  it.each([
+    ['removes', 'deallocate all'],
+    [
+      'replaces',
+      `do $x$ begin execute 'deallocate all'; execute 'prepare sluice_shapes (text[], text[]) as select 1'; end $x$`,
+    ],
+  ])('may be one that %s the prepared statements of its connection', async (_, statement) => {
+    expect((await transformed([statement])).rows).toBe(4)
+    expect((await transformed([statement])).rows).toBe(4)
+    expect((await rowsOf()).length).toBe(4)
+  })
+
   it('is stopped when it holds too many locks, and readers continue', async () => {
     const grab = `do $x$ declare i int := 0; begin loop i := i + 1;
       begin execute 'create table q_' || i || ' ()'; exception when others then null; end; end loop; end $x$`

@@ -59,7 +59,7 @@ async function moveBack(
   { target, stagingTable }: PostgresStagedTable,
 ): Promise<number> {
   const qualifiedName = qualifyName(schema, target.table)
-  const shape = await readShape(client, schema, target.table)
+  const shape = await readShape(client, schema, target.table, { isPrepared: false })
   const { rowCount: plain } = await client.query(
     `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
        and pg_has_role(relowner, 'usage') and not exists (select from pg_inherits where c.oid in (inhrelid, inhparent))`,

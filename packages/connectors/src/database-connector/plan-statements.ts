@@ -1,0 +1,160 @@
+import { type Column, SourceProblem, toUniqueIdentifiers } from '@sluice/row-stream'
+import type { DatabaseConfig } from './database-config.ts'
+import {
+  type DatabaseEngine,
+  type DatabaseSession,
+  type DescribedStatement,
+  formatStatementName,
+  type SourceStatement,
+} from './database-session.ts'
+import { planIncrement } from './increments/plan-increment.ts'
+import type { RowFilter } from './increments/row-filter.ts'
+import { findDatabaseProblem } from './problems.ts'
+import type { StatementDescription } from './thread-protocol.ts'
+
+/** A statement that the database has described, with the rows that will be read. */
+export interface PlannedStatement {
+  statement: SourceStatement
+  described: DescribedStatement
+  description: StatementDescription
+  filter: RowFilter
+}
+
+export interface PlanContext {
+  session: DatabaseSession
+  config: DatabaseConfig
+  engine: DatabaseEngine
+  /** Runs an operation, and ends the read if the database is silent for too long. */
+  runWithTimeout<T>(session: DatabaseSession, wait: { mayScan: boolean }, act: () => Promise<T>): Promise<T>
+  /** Receives a sentence for each table that cannot be read. */
+  onUnreadable(message: string): void
+}
+
+/**
+ * Describes all statements before the first row is read, so that one run reports every table that cannot be read, and reads
+ * nothing in vain. Throws the `SourceProblem` of all of them. If the increment of one table cannot continue, all tables are read in full: a
+ * publication either merges all of its tables or replaces them.
+ */
+export async function planStatements(
+  context: PlanContext,
+  statements: readonly SourceStatement[],
+): Promise<PlannedStatement[]> {
+  const { session, onUnreadable } = context
+  const planned: PlannedStatement[] = []
+  const unreadable: SourceProblem[] = []
+  for (const statement of statements) {
+    const plan = () => planStatement(context, statement)
+    try {
+      planned.push(await (session.withSavepoint ? session.withSavepoint(plan) : plan()))
+    } catch (error) {
+      const problem = findTableProblem(context, statement, error)
+      if (!problem || statements.length === 1) throw error
+      onUnreadable(problem.message)
+      unreadable.push(problem)
+      if (!session.withSavepoint) break
+    }
+  }
+  if (unreadable.length > 0) throw createUnreadableProblem(unreadable, statements.length)
+  return readAllInFull(context, planned)
+}
+
+/** Plans all statements without their stored cursors if one of them cannot continue from its own. */
+async function readAllInFull(context: PlanContext, planned: PlannedStatement[]): Promise<PlannedStatement[]> {
+  if (planned.length === 1) return planned
+  const restart = planned.find(({ description }) => description.increment?.fullRead !== undefined)
+  if (!restart) return planned
+  restart.description.increment!.fullRead =
+    `${formatStatementName(restart.statement)}: ${restart.description.increment!.fullRead!} All other tables are read in full too.`
+  const full: PlannedStatement[] = []
+  for (const one of planned)
+    full.push(one.description.increment?.fullRead === undefined ? await replan(context, one) : one)
+  return full
+}
+
+async function planStatement(context: PlanContext, statement: SourceStatement): Promise<PlannedStatement> {
+  const { session, runWithTimeout } = context
+  const described = await runWithTimeout(session, { mayScan: false }, () => session.describe(statement))
+  return planRows(context, statement, described)
+}
+
+const replan = (context: PlanContext, { statement, described }: PlannedStatement): Promise<PlannedStatement> => {
+  const { last: _, ...increment } = statement.increment!
+  return planRows(context, { ...statement, increment }, described)
+}
+
+/** Names the columns, and decides which rows are read. */
+async function planRows(
+  { session, runWithTimeout }: PlanContext,
+  statement: SourceStatement,
+  described: DescribedStatement,
+): Promise<PlannedStatement> {
+  const { notes, bytes } = described
+  const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
+  const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
+  const { increment: request } = statement
+  if (!request) return { statement, described, description: { columns, notes, bytes }, filter: {} }
+  const source = {
+    findLargest: described.findLargest,
+    readClock: () => session.readClock(),
+  }
+  const plan = await runWithTimeout(session, { mayScan: true }, () => planIncrement(source, columns, request))
+  const { filter, note, ...increment } = plan
+  const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
+  // The estimate describes all rows.
+  const estimate = filter.cursor ? undefined : bytes
+  return { statement, described, description: { columns, notes: allNotes, bytes: estimate, increment }, filter }
+}
+
+/** Problems of one table, after which the other tables can still be read. */
+const tableCodes: ReadonlySet<string> = new Set([
+  'PERMISSION_DENIED',
+  'TABLE_MISSING',
+  'NO_COLUMNS',
+  'STATEMENT_INVALID',
+  'STATEMENT_NOT_ALLOWED',
+  'STATEMENT_FAILED',
+  'INCREMENTAL_COLUMN_MISSING',
+  'INCREMENTAL_COLUMN_UNSUITABLE',
+])
+
+/** Returns the problem of a table with the name of the table. Returns undefined for an error that does not concern one table. */
+function findTableProblem(
+  { config, engine }: Pick<PlanContext, 'config' | 'engine'>,
+  statement: SourceStatement,
+  error: unknown,
+): SourceProblem | undefined {
+  const problem = findDatabaseProblem(error, config, engine, true)
+  if (!problem || !tableCodes.has(problem.code)) return undefined
+  const { code, message, cause } = problem
+  return new SourceProblem(code, `${formatStatementName(statement)}: ${message}`, { cause })
+}
+
+/** Returns the error of a statement while its rows are read. If there are several tables, it names the table. */
+export function nameStatement(
+  context: Pick<PlanContext, 'config' | 'engine'>,
+  statement: SourceStatement,
+  count: number,
+  error: unknown,
+): unknown {
+  const problem = count > 1 ? findTableProblem(context, statement, error) : undefined
+  if (!problem) return error
+  const { code, message, cause } = problem
+  return new SourceProblem(
+    code,
+    `${message} A run loads all tables or none, so the other tables keep their old rows too.`,
+    {
+      cause,
+    },
+  )
+}
+
+const maxNamedTables = 5
+
+function createUnreadableProblem(unreadable: readonly SourceProblem[], count: number): SourceProblem {
+  const named = unreadable.slice(0, maxNamedTables).map(({ message }) => message)
+  const more = unreadable.length - named.length
+  const moreText = more > 0 ? ` The log names ${more} more.` : ''
+  const [first] = unreadable
+  const message = `${unreadable.length} of ${count} tables cannot be read, and a run loads all of them or none. ${named.join(' ')}${moreText}`
+  return new SourceProblem(first!.code, message, { cause: first!.cause })
+}
