@@ -18,7 +18,7 @@ await main(async () => {
   const { db } = connect<DB>(IDENTITY_DATABASE_URL, { name: 'rotate-keys', max: 2 })
   try {
     await assertMigrated(db)
-    const rotated = await rotateKeys(db, SECRET_KEYS, values['at-once'])
+    const rotated = await rotateKeys(db, SECRET_KEYS, { immediately: values['at-once'] })
     process.stdout.write(
       rotated.outcome === 'rotated'
         ? `Key ${rotated.kid} signs all new tokens from now on.\n`

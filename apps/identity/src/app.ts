@@ -39,9 +39,9 @@ export function buildApp({
   const { config, logger, metrics, tally } = dependencies
   const keys = createSigningKeys(db, config.SECRET_KEYS)
   const oidc = createOpenIdProvider({ db, config, keys, logger, tally })
-  const providers = createFederation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
+  const federation = createFederation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
-  const more = { config, keys, oidc, federation: providers }
+  const handlerDependencies = { config, keys, oidc, federation }
   return createApp({
     operations: servedOperations,
     info: identityServiceInfo,
@@ -58,7 +58,7 @@ export function buildApp({
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'signing-keys', check: () => keys.current() },
     ],
-    sideDoors: Router().use(servePublishedKeys(db, keys), oidc.routes, createPageRoutes({ db, config, logger })),
+    extraRoutes: Router().use(servePublishedKeys(db, keys), oidc.routes, createPageRoutes({ db, config, logger })),
     problemPages: showSsoProblems(parsePublicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: createAuthenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
@@ -66,7 +66,8 @@ export function buildApp({
       findPrincipal: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
-    run: (operation, caller, requestFacts, callback) => inTransaction(operation, caller, requestFacts, more, callback),
+    run: (operation, caller, requestFacts, callback) =>
+      inTransaction(operation, caller, requestFacts, handlerDependencies, callback),
   })
 }
 
@@ -77,10 +78,10 @@ export function buildApp({
 function servePublishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
   const routes = Router()
   routes.get('/.well-known/jwks.json', async (_request, response) => {
-    const remembered = await keys.published()
-    const now = await listStoredKeys(db).catch(() => [])
-    const set = now.length > 0 ? { keys: now.map(({ public_jwk }) => public_jwk) } : remembered
-    response.set('Cache-Control', 'public, max-age=300').json(set)
+    const cachedKeySet = await keys.published()
+    const storedKeys = await listStoredKeys(db).catch(() => [])
+    const keySet = storedKeys.length > 0 ? { keys: storedKeys.map(({ public_jwk }) => public_jwk) } : cachedKeySet
+    response.set('Cache-Control', 'public, max-age=300').json(keySet)
   })
   return routes
 }

@@ -9,7 +9,7 @@ export interface CsrfGuard {
   issue(request: Request, response: Response): string
   /** Returns a proof that this browser received the link to `form`; sets the browser's cookie if it is missing. */
   issueLinkProof(request: Request, response: Response, form: string): string
-  hasLinkProof(request: Pick<Request, 'headers'>, form: string, mark: string): boolean
+  hasLinkProof(request: Pick<Request, 'headers'>, form: string, proof: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a Sluice page in this browser. */
   assertValid(request: Request): void
 }
@@ -27,33 +27,37 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
   // Only this host can set a cookie with this prefix; sibling domains cannot.
   const cookie = secure ? '__Host-sluice-form' : 'sluice-form'
   const key = createHmac('sha256', SERVICE_SECRET).update('forms of the pages').digest()
-  const proofOf = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
+  const signNonce = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
 
-  const browserOf = (request: Request, response: Response): string => {
+  /** Returns the random id of the browser. Remembers a new id in `locals`, so that two forms of one response share it. */
+  const identifyBrowser = (request: Request, response: Response): string => {
     const existing = readBrowserCookie(request, cookie) ?? (response.locals.formBrowser as string | undefined)
-    return (response.locals.formBrowser = existing ?? setBrowserCookie(response, cookie, secure))
+    const browser = existing ?? setBrowserCookie(response, cookie, secure)
+    response.locals.formBrowser = browser
+    return browser
   }
   // Nonces contain no dot, so a form token is never valid as a link proof, or the reverse.
-  const proveLink = (browser: string, form: string) => proofOf(browser, `link.${form}`)
+  const signLink = (browser: string, form: string) => signNonce(browser, `link.${form}`)
 
   return {
-    issueLinkProof: (request, response, form) => proveLink(browserOf(request, response), form).toString('base64url'),
-    hasLinkProof(request, form, mark) {
+    issueLinkProof: (request, response, form) =>
+      signLink(identifyBrowser(request, response), form).toString('base64url'),
+    hasLinkProof(request, form, proof) {
       const browser = readBrowserCookie(request, cookie)
-      return browser !== undefined && isSameProof(Buffer.from(mark, 'base64url'), proveLink(browser, form))
+      return browser !== undefined && isSameProof(Buffer.from(proof, 'base64url'), signLink(browser, form))
     },
     issue(request, response) {
-      const browser = browserOf(request, response)
+      const browser = identifyBrowser(request, response)
       // Each page gets a different token, so that compression does not leak it.
       const nonce = randomBytes(12).toString('base64url')
-      return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
+      return `${nonce}.${signNonce(browser, nonce).toString('base64url')}`
     },
     assertValid(request) {
       if (isCrossSiteRequest(request, origin)) throw problems.forbidden('The form comes from another site.')
       const browser = readBrowserCookie(request, cookie)
       const token: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
       const [nonce = '', proof = ''] = typeof token === 'string' ? token.split('.') : []
-      if (!browser || !isSameProof(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
+      if (!browser || !isSameProof(Buffer.from(proof, 'base64url'), signNonce(browser, nonce)))
         throw problems.forbidden('The form was not issued to this browser. Reload the page and send it again.')
     },
   }

@@ -10,9 +10,9 @@ export async function repeatInBatches(
   { signal, size = rowsPerBatch }: { signal?: AbortSignal | undefined; size?: number } = {},
 ): Promise<number> {
   for (let total = 0; ; ) {
-    const treated = await step(size)
-    total += treated
-    if (treated < size || signal?.aborted) return total
+    const processedRows = await step(size)
+    total += processedRows
+    if (processedRows < size || signal?.aborted) return total
   }
 }
 

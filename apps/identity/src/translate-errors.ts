@@ -24,8 +24,8 @@ const unstorableTextCodes = ['22021', '22P05']
 
 /** Converts known errors of this service to problems. Returns undefined for a bug. */
 export function translateDatabaseError(error: unknown): Problem | undefined {
-  const broken = brokenConstraint(error)
-  const conflict = broken && conflictByConstraint[broken.constraint]
+  const violation = brokenConstraint(error)
+  const conflict = violation && conflictByConstraint[violation.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (unstorableTextCodes.includes((error as { code?: string } | null)?.code ?? ''))
     return problems.unreadableBody('The value contains a NUL character. Remove it.')

@@ -45,6 +45,7 @@ const callerWith = (held: readonly Role[], client?: string): Promise<Caller> => 
   callers.set(key, caller)
   return caller
 }
+
 /** Operations that change their caller, end its sessions, or count its attempts. */
 const affectsCaller = ({ id, guard }: OperationSignature) => guard === 'in-person' || id.startsWith('session.')
 /** A caller who passes the guard of the operation. */
@@ -90,7 +91,7 @@ describe.each(table)('%s', (id, signature) => {
   })
 })
 
-describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))('%s', (_id, signature) => {
+describe.each(table.filter(([, { response, mayRedirect }]) => response && !mayRedirect))('%s', (_id, signature) => {
   it('returns 406 without any effect when Accept excludes its media type', async () => {
     const caller = await allowedCaller(signature)
     const answer = await caller[signature.method](pathWithIds(signature)).set('Accept', 'text/csv').expect(406)

@@ -37,6 +37,6 @@ describe('the Host header of a request', () => {
   })
 
   it('cannot be allowed with a URL in ALLOWED_HOSTS', () => {
-    expect(() => readConfig({ ALLOWED_HOSTS: 'http://identity:3001' })).toThrow('ALLOWED_HOSTS must hold host names')
+    expect(() => readConfig({ ALLOWED_HOSTS: 'http://identity:3001' })).toThrow('ALLOWED_HOSTS must contain host names')
   })
 })

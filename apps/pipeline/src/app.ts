@@ -55,7 +55,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     publicUrl: config.PIPELINE_PUBLIC_URL,
     // The Host header of a request can be the listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
-    options: optionsRoutes(context.files.uploadLimit),
+    optionsRoutes: optionsRoutes(context.files.uploadLimit),
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     translate: translateDatabaseError,

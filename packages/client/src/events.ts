@@ -36,22 +36,22 @@ export async function* events<Path extends string, Query, Body, Data>(
   const { params, query, body, signal, headers } = input as UntypedInput
   const { restoreForMs = defaultRestoreMs, silenceLimitMs = defaultSilenceLimitMs } = input
   const state = { lastEventId: input.lastEventId ?? '', reconnectDelayMs: defaultReconnectDelayMs }
-  let connected = Date.now()
+  let lastReceived = Date.now()
   for (;;) {
     try {
-      const after = state.lastEventId === '' ? {} : { 'last-event-id': state.lastEventId }
-      const request = { params, query, body, signal, headers: { ...headers, ...after } }
+      const resumeHeaders = state.lastEventId === '' ? {} : { 'last-event-id': state.lastEventId }
+      const request = { params, query, body, signal, headers: { ...headers, ...resumeHeaders } }
       const response = await client.fetch(operation as Operation, request as never)
-      connected = Date.now()
+      lastReceived = Date.now()
       if (response.status === 204) return
       for await (const { id, event, data } of parseEvents(textsOf(response, silenceLimitMs, signal), state)) {
         yield { id, event, data: parseData(operation, data) as Data }
-        connected = Date.now()
+        lastReceived = Date.now()
       }
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (!(error instanceof ServiceUnavailable) || error.reason === 'malformed-answer') throw error
-      if (Date.now() - connected > restoreForMs) throw error
+      if (Date.now() - lastReceived > restoreForMs) throw error
     }
     await pause(state.reconnectDelayMs, signal)
   }
@@ -94,14 +94,14 @@ export async function* parseEvents(
   texts: AsyncIterable<string>,
   state: StreamState,
 ): AsyncGenerator<ServerSentEvent<string>, void, void> {
-  let rest = ''
+  let incompleteLine = ''
   let id = state.lastEventId
   let event = ''
   let data: string[] = []
   for await (const text of texts) {
     // A carriage return at the end may be the first half of a line break.
-    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
-    rest = lines.pop() ?? ''
+    const lines = (incompleteLine + text).split(/\r\n|\n|\r(?!$)/)
+    incompleteLine = lines.pop() ?? ''
     for (const line of lines) {
       if (line !== '') {
         const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []

@@ -25,10 +25,11 @@ export async function* pages<Path extends string, Query, Body, Result extends re
   operation: Operation<Path, Query, Body, Result>,
   ...[input]: PagedInput<Path, Query, Body>
 ): AsyncGenerator<ListPage<ItemOf<Result>>, void, void> {
-  const given = (input ?? {}) as UntypedInput
+  const untypedInput = (input ?? {}) as UntypedInput
   let position: object | undefined = {}
   while (position) {
-    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, atPosition(operation, given, position))
+    const request = atPosition(operation, untypedInput, position)
+    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, request)
     const total = headers.get('x-total-count')
     yield { items: body, total: total === null ? undefined : Number(total) }
     position = nextPosition(headers)
@@ -44,7 +45,7 @@ export async function* items<Path extends string, Query, Body, Result extends re
   for await (const page of pages(client, operation, ...input)) yield* page.items
 }
 
-/** A search has its position in the body, a list in the query. */
+/** Returns the input for the page at a position. A search has its position in the body, a list in the query. */
 function atPosition({ method }: Operation, { query, body, ...input }: UntypedInput, position: object): UntypedInput {
   const size = { pageSize: defaultPageSize }
   if (method === 'get') return { ...input, query: { ...size, ...(query as object), ...position } }
@@ -56,6 +57,8 @@ function atPosition({ method }: Operation, { query, body, ...input }: UntypedInp
 function nextPosition(headers: Headers): object | undefined {
   const after = headers.get('x-next-cursor')
   if (after !== null) return { after, page: undefined }
-  const [page, count] = ['x-page', 'x-page-count'].map((name) => Number(headers.get(name)))
-  return page! < count! || headers.get('link')?.includes('rel="next"') ? { page: page! + 1 } : undefined
+  const page = Number(headers.get('x-page'))
+  const pageCount = Number(headers.get('x-page-count'))
+  const hasNext = page < pageCount || headers.get('link')?.includes('rel="next"')
+  return hasNext ? { page: page + 1 } : undefined
 }

@@ -44,34 +44,34 @@ export function resumableTransport(file: Blob, options: ResumableOptions = {}): 
       address = undefined
       if (entry) await options.storage!.removeItem(entry)
     }
-    const remember = async (found: string) => {
-      address = found
-      if (entry) await options.storage!.setItem(entry, found)
+    const remember = async (uploadAddress: string) => {
+      address = uploadAddress
+      if (entry) await options.storage!.setItem(entry, uploadAddress)
     }
     const name = url.searchParams.get('name') ?? (file as Blob & { name?: string }).name
     const send = () => sendFile(file, { uploads, address, name, remember }, init, options)
     const isContinued = address !== undefined
-    let refused = await send()
-    if (refused && isContinued && isGone(refused)) {
+    let refusal = await send()
+    if (refusal && isContinued && isGone(refusal)) {
       await forget()
-      refused = await send()
+      refusal = await send()
     }
-    const read = () =>
+    const readUpload = () =>
       fetch(address!, {
         ...init,
         method: 'GET',
         headers: headersOf(init, 'application/json, application/problem+json'),
       })
-    if (refused) {
+    if (refusal) {
       // The response to HEAD has no body, so GET returns the reason.
-      const isHead = address !== undefined && (await refused.clone().text()) === ''
-      const answer = isHead ? await read() : refused
-      if (endStatuses.includes(refused.status)) await forget()
-      return answer.ok ? refused : answer
+      const hasNoReason = address !== undefined && (await refusal.clone().text()) === ''
+      const explained = hasNoReason ? await readUpload() : refusal
+      if (endStatuses.includes(refusal.status)) await forget()
+      return explained.ok ? refusal : explained
     }
-    const answer = await read()
-    if (!answer.ok) return answer
-    const { file: result } = (await answer.json()) as { file?: object }
+    const response = await readUpload()
+    if (!response.ok) return response
+    const { file: result } = (await response.json()) as { file?: object }
     await forget()
     return Response.json(result)
   }
@@ -123,7 +123,7 @@ function sendFile(
       onSuccess: () => end(() => resolve(undefined)),
       onError: (error) =>
         end(() => {
-          const refusal = refusalOf(error as DetailedError)
+          const refusal = toResponse(error as DetailedError)
           if (refusal) resolve(refusal)
           else reject((error as DetailedError).causingError ?? error)
         }),
@@ -144,7 +144,8 @@ const blobSource = (blob: Blob) => ({
   close() {},
 })
 
-function refusalOf({ originalResponse }: DetailedError): Response | undefined {
+/** Returns the response that ended an upload; undefined if no response arrived. */
+function toResponse({ originalResponse }: DetailedError): Response | undefined {
   if (!originalResponse) return undefined
   const headers = new Headers()
   for (const name of ['content-type', 'retry-after']) {
@@ -161,22 +162,22 @@ function uploadsAddress({ origin, pathname }: URL): string {
   return `${origin}${match[1]}/uploads`
 }
 
+/** Returns the headers of a request without the media type of its body. */
 function headersOf({ headers }: RequestInit, accept?: string): Record<string, string> {
-  const all = Object.fromEntries(new Headers(headers as Headers))
-  delete all['content-type']
-  return { ...all, ...(accept && { accept }) }
+  const { 'content-type': _mediaType, ...others } = Object.fromEntries(new Headers(headers as Headers))
+  return { ...others, ...(accept && { accept }) }
 }
 
+/** Returns the key of the file in the storage; undefined if the upload is not stored. */
 function storageEntry(uploads: string, file: Blob, { storage, key }: ResumableOptions): string | undefined {
   const { name, lastModified } = file as Blob & { name?: string; lastModified?: number }
   const content = key ?? (name === undefined ? undefined : `${name} ${lastModified}`)
   return storage && content !== undefined ? `sluice-upload ${uploads} ${content} ${file.size}` : undefined
 }
 
-/** Ignores other addresses, to which the token must not be sent. */
+/** Returns the stored address of an upload. Ignores addresses of other places, to which the token must not be sent. */
 async function findStoredAddress(storage: ResumeStorage, entry: string, uploads: string): Promise<string | undefined> {
   const stored = await storage.getItem(entry)
-  return stored !== null && /^\/[\w-]+$/.test(stored.slice(uploads.length)) && stored.startsWith(uploads)
-    ? stored
-    : undefined
+  const isUploadAddress = stored?.startsWith(uploads) && /^\/[\w-]+$/.test(stored.slice(uploads.length))
+  return isUploadAddress ? stored! : undefined
 }

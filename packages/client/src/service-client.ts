@@ -70,6 +70,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     throw new TypeError(`baseUrl must be an address such as https://data.example.org, not "${baseUrl}".`)
   const findToken: TokenSource = typeof token === 'function' ? token : () => token
 
+  /** Sends a request, and reads its response. Repeats it once with a renewed token, or if a read fails because of an outage. */
   async function exchange<T>(
     operation: Operation,
     input: UntypedInput,
@@ -114,7 +115,7 @@ export const isOutage = (error: unknown): boolean =>
 const isTokenRejected = (error: unknown): boolean =>
   error instanceof RemoteProblem && error.status === 401 && error.code === 'unauthenticated'
 
-const isRead = ({ method, effect }: Operation): boolean => (effect ?? (method === 'get' ? 'read' : 'write')) === 'read'
+const isRead = ({ method, effect }: Operation): boolean => (effect === undefined ? method === 'get' : effect === 'read')
 
 const operationName = ({ method, path }: Operation): string => `${method.toUpperCase()} ${path}`
 
@@ -150,12 +151,12 @@ async function attemptExchange<T>(
   transport: RequestTransport,
   read: (response: Response) => Promise<T> | T,
 ): Promise<T> {
-  const late = new AbortController()
-  const timer = timeout === undefined ? undefined : setTimeout(() => late.abort(), timeout)
+  const timedOut = new AbortController()
+  const timer = timeout === undefined ? undefined : setTimeout(() => timedOut.abort(), timeout)
   try {
     const response = await transport(url, {
       ...init,
-      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+      signal: signal ? AbortSignal.any([signal, timedOut.signal]) : timedOut.signal,
     })
     if (!response.ok) throw await refusalOf(name(), response)
     return await read(response)
@@ -163,7 +164,7 @@ async function attemptExchange<T>(
     if (signal?.aborted) throw signal.reason
     if (error instanceof BodySourceError) throw error.cause
     if (error instanceof RemoteProblem || error instanceof ServiceUnavailable) throw error
-    if (late.signal.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not respond in time.`)
+    if (timedOut.signal.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not respond in time.`)
     throw new ServiceUnavailable('unreachable', unreachableMessage(url, error), { cause: error })
   } finally {
     clearTimeout(timer)
@@ -256,12 +257,14 @@ function requestInit(
 ): RequestInit {
   // The runtime sets the media type of a form, which contains the separator of its parts.
   const type = upload ?? (body === undefined ? '' : 'application/json')
-  const all = new Headers({ accept: `${events ? 'text/event-stream' : 'application/json'}, application/problem+json` })
-  if (type && type !== formType) all.set('content-type', type)
-  for (const [name, value] of Object.entries({ ...common, ...headers })) all.set(name, value)
+  const allHeaders = new Headers({
+    accept: `${events ? 'text/event-stream' : 'application/json'}, application/problem+json`,
+  })
+  if (type && type !== formType) allHeaders.set('content-type', type)
+  for (const [name, value] of Object.entries({ ...common, ...headers })) allHeaders.set(name, value)
   return {
     method: method.toUpperCase(),
-    headers: all,
+    headers: allHeaders,
     // A service never redirects, and following a redirect would send the token to an unknown host.
     redirect: 'manual',
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -270,13 +273,13 @@ function requestInit(
 
 /** Returns the address of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
 function addressOf(baseUrl: string, operation: Operation, { params = {}, query = {} }: UntypedInput): URL {
-  const filled = operation.path.replaceAll(/:(\w+)/g, (_all, name: string) =>
+  const path = operation.path.replaceAll(/:(\w+)/g, (_match, name: string) =>
     encodePathSegment(operation, name, (params as Record<string, string>)[name]),
   )
-  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${filled}`, page?.href)
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${path}`, page?.href)
   for (const [name, value] of Object.entries(query as object)) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (one !== undefined && one !== null) url.searchParams.append(name, String(one))
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined && item !== null) url.searchParams.append(name, String(item))
     }
   }
   return url

@@ -45,28 +45,30 @@ export async function signIn({ identityUrl, username, password }: PasswordSignIn
 
 /** Returns the session of tokens that the identity service issued. Only one session may use a refresh token. */
 export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSession {
-  let held: Tokens | undefined = tokens
+  /** Undefined after the sign-out. */
+  let currentTokens: Tokens | undefined = tokens
   const anonymous = serviceClient({ baseUrl: identityUrl })
   const renewed = renewedToken(async () => {
-    const { refreshToken } = held ?? tokens
-    return (held = await anonymous.call(auth.refresh, { body: { refreshToken } }))
+    const { refreshToken } = currentTokens ?? tokens
+    currentTokens = await anonymous.call(auth.refresh, { body: { refreshToken } })
+    return currentTokens
   }, tokens)
   const token: UserSession['token'] = async (rejected) => {
-    if (!held) throw new Error('This session has ended. Sign in again.')
+    if (!currentTokens) throw new Error('This session has ended. Sign in again.')
     return renewed(rejected)
   }
   const identity = serviceClient({ baseUrl: identityUrl, token })
   return {
     token,
     async signOut() {
-      if (!held) return
+      if (!currentTokens) return
       try {
         await identity.call(auth.logout)
       } catch (error) {
         // The session has already ended.
         if (!(error instanceof RemoteProblem && error.status === 401)) throw error
       }
-      held = undefined
+      currentTokens = undefined
     },
   }
 }
@@ -86,27 +88,30 @@ const marginSeconds = 60
  * renewal fails for lack of a connection, the held token is used until it expires.
  */
 export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessToken): UserSession['token'] {
-  let held = first && validity(first)
+  let current = first && computeValidity(first)
   let renewing: Promise<string> | undefined
 
   async function renewOnce(rejected: string | undefined): Promise<string> {
     try {
-      held = validity(await renew())
+      current = computeValidity(await renew())
     } catch (error) {
-      const usable = held && held.token !== rejected && Date.now() < held.end
-      if (!usable || !(error instanceof ServiceUnavailable)) throw error
+      const isUsable = current && current.token !== rejected && Date.now() < current.end
+      if (!isUsable || !(error instanceof ServiceUnavailable)) throw error
     }
-    return held!.token
+    return current!.token
   }
 
   return async (rejected) => {
-    if (held && held.token !== rejected && Date.now() < held.renewal) return held.token
-    return (renewing ??= renewOnce(rejected).finally(() => (renewing = undefined)))
+    if (current && current.token !== rejected && Date.now() < current.renewal) return current.token
+    renewing ??= renewOnce(rejected).finally(() => {
+      renewing = undefined
+    })
+    return renewing
   }
 }
 
-/** Times in milliseconds. */
-function validity({ accessToken: token, expiresIn }: AccessToken) {
+/** Returns a token with the times at which it is renewed and expires, in milliseconds. */
+function computeValidity({ accessToken: token, expiresIn }: AccessToken) {
   const end = Date.now() + expiresIn * 1000
   return { token, end, renewal: end - Math.min(marginSeconds, expiresIn / 2) * 1000 }
 }

@@ -28,7 +28,9 @@ class FetchRequest implements HttpRequest {
   getURL = (): string => this.#url
   setHeader = (name: string, value: string): void => this.#headers.set(name, value)
   getHeader = (name: string): string | undefined => this.#headers.get(name) ?? undefined
-  setProgressHandler = (handler: (bytes: number) => void): void => void (this.#onProgress = handler)
+  setProgressHandler = (handler: (bytes: number) => void): void => {
+    this.#onProgress = handler
+  }
   getUnderlyingObject = (): undefined => undefined
 
   async send(body: Blob | null): Promise<HttpResponse> {
@@ -39,11 +41,11 @@ class FetchRequest implements HttpRequest {
       // Following a redirect would send the token to an unknown host.
       redirect: 'manual',
     }
-    if (!body) return readAnswer(await fetch(this.#url, init))
+    if (!body) return toTusResponse(await fetch(this.#url, init))
     const source = readAhead(readBlob(body))
     try {
       const send = streamTransport(source, { size: body.size, onProgress: this.#onProgress })
-      return await readAnswer(await send(new URL(this.#url), init))
+      return await toTusResponse(await send(new URL(this.#url), init))
     } finally {
       await source.close()
     }
@@ -54,7 +56,7 @@ class FetchRequest implements HttpRequest {
   }
 }
 
-async function readAnswer(response: Response): Promise<HttpResponse> {
+async function toTusResponse(response: Response): Promise<HttpResponse> {
   const text = await response.text()
   return {
     getStatus: () => response.status,

@@ -38,13 +38,14 @@ export async function upload<Path extends string, Query, Result, Form>(
   const { params, query, headers } = input as UntypedInput
   const isBlob = body instanceof Blob
   const source = isBlob ? undefined : readAhead(body)
+  const createTransport = () =>
+    source ? streamTransport(source, input) : blobTransport(body as Blob, operation, input)
   const request = { params, query, ...(headers && { headers }), signal }
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        const send =
-          transport ?? (source ? streamTransport(source, input) : blobTransport(body as Blob, operation, input))
-        return (await client.send<Result>(operation, request, { transport: send, replay: isBlob })).body
+        const options = { transport: transport ?? createTransport(), replay: isBlob }
+        return (await client.send<Result>(operation, request, options)).body
       } catch (error) {
         if (!isBlob || attempt >= attempts || !isOutage(error)) throw error
         await pause(retryDelayMs * attempt, signal)
@@ -195,9 +196,11 @@ export function streamTransport(source: ByteSource, { size, onProgress }: BlobUp
             const next = await source.next()
             if (next.done) return controller.close()
             controller.enqueue(next.value)
-            onProgress?.((sent += next.value.byteLength), size)
+            sent += next.value.byteLength
+            onProgress?.(sent, size)
           } catch (error) {
-            throw (failure = new BodySourceError(error))
+            failure = new BodySourceError(error)
+            throw failure
           }
         },
         cancel: () => source.close(),

@@ -13,8 +13,8 @@ export function ajvWith(options: Options): Ajv2020 {
     type: 'array',
     schemaType: 'boolean',
     error: { message: 'must not contain duplicates' },
-    validate: (wanted: boolean, items: unknown[]) =>
-      !wanted || new Set(items.map((item) => toCanonicalJson(item))).size === items.length,
+    validate: (mustBeUnique: boolean, items: unknown[]) =>
+      !mustBeUnique || new Set(items.map((item) => toCanonicalJson(item))).size === items.length,
   })
   ajv.addKeyword({
     keyword: 'uniqueBy',
@@ -34,7 +34,7 @@ export function ajvWith(options: Options): Ajv2020 {
   ajv.addFormat('idn-email', isEmail)
   ajv.addFormat(
     'email-list',
-    (text: string) => text.trim() === '' || text.split(',').every((one) => isEmail(one.trim())),
+    (text: string) => text.trim() === '' || text.split(',').every((address) => isEmail(address.trim())),
   )
   addDiscriminatorKeyword(ajv)
   return ajv
@@ -58,15 +58,10 @@ const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 /** Returns whether a text is an email address. Accepts international domains; rejects quoted local parts and address literals. */
 function isEmail(text: string): boolean {
   const atSign = text.lastIndexOf('@')
-  const [local, domain] = [text.slice(0, atSign), text.slice(atSign + 1)]
-  if (
-    atSign < 1 ||
-    local.startsWith('.') ||
-    local.endsWith('.') ||
-    local.includes('..') ||
-    !localPartPattern.test(local)
-  )
-    return false
+  const localPart = text.slice(0, atSign)
+  const domain = text.slice(atSign + 1)
+  const hasMisplacedDot = localPart.startsWith('.') || localPart.endsWith('.') || localPart.includes('..')
+  if (atSign < 1 || hasMisplacedDot || !localPartPattern.test(localPart)) return false
   if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) || !URL.canParse(`http://${domain}`)) return false
   const { hostname } = new URL(`http://${domain}`)
   const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
@@ -132,10 +127,10 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
   })
 }
 
+/** Returns JSON with sorted keys, which is the same for equal values. */
 function toCanonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    part !== null && typeof part === 'object' && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  )
+  return JSON.stringify(value, (_key, part: unknown) => {
+    const isObject = part !== null && typeof part === 'object' && !Array.isArray(part)
+    return isObject ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part
+  })
 }

@@ -28,7 +28,7 @@ export function recordSignatures<const Path extends string, R, B>({
   resource,
   body,
 }: ResourceDefinition<Path, R, B>) {
-  const one = `${path}/:uid` as const
+  const recordPath = `${path}/:uid` as const
   return {
     list: defineSignature({
       id: `${plural}.list`,
@@ -66,7 +66,7 @@ export function recordSignatures<const Path extends string, R, B>({
       id: `${plural}.read`,
       summary: `Read a ${noun}`,
       method: 'get',
-      path: one,
+      path: recordPath,
       guard: see,
       response: resource,
       versioned: true,
@@ -75,7 +75,7 @@ export function recordSignatures<const Path extends string, R, B>({
       id: `${plural}.update`,
       summary: `Replace a ${noun}`,
       method: 'put',
-      path: one,
+      path: recordPath,
       guard: manage,
       body,
       response: resource,
@@ -85,7 +85,7 @@ export function recordSignatures<const Path extends string, R, B>({
       id: `${plural}.delete`,
       summary: `Delete a ${noun}`,
       method: 'delete',
-      path: one,
+      path: recordPath,
       guard: manage,
       versioned: true,
     }),
@@ -115,7 +115,7 @@ export function sharingSignatures<const Path extends string, R, B>({
 }
 
 /** The maximum number of objects that one request saves. */
-export const mostAtOnce = 1_000
+export const maxSavedAtOnce = 1_000
 
 const savedFields = { id: Uid, name: SingleLineText, result: Type.Enum(['CREATED', 'UPDATED']) }
 
@@ -143,11 +143,12 @@ export function bulkSignature<const Plural extends string, const Path extends st
 ) {
   const title = plural[0]!.toUpperCase() + plural.slice(1)
   const saved = Type.Object({ ...savedFields, ...more }, { ...noUnknownFields, title: `Saved${title.slice(0, -1)}` })
+  /** Returns the contract of an object with one list, in the field `plural`. */
   const listIn = (name: string, items: object, minItems: number) =>
     defineContract(
       name,
       Type.Object(
-        { [plural]: Type.Array(Type.Unsafe<unknown>(items), { minItems, maxItems: mostAtOnce }) },
+        { [plural]: Type.Array(Type.Unsafe<unknown>(items), { minItems, maxItems: maxSavedAtOnce }) },
         noUnknownFields,
       ),
     ) as object

@@ -112,7 +112,7 @@ export const permittedFields = {
     uniqueItems: true,
     maxItems: recordActions.length,
     description:
-      'What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404.',
+      'What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404.',
   }),
 }
 
@@ -134,17 +134,21 @@ export const ignoredField = Type.Unsafe<unknown>({ readOnly: true, description: 
  * Converts response fields to optional body fields that are ignored. Types and enums are still checked, but not the contents of
  * objects and lists.
  */
-function ignoredFields(answered: TProperties): TProperties {
-  const fields = Object.entries(answered).map(([name, schema]): [string, TSchema] => [name, ignoredOf(schema)])
+function ignoredFields(responseFields: TProperties): TProperties {
+  const fields = Object.entries(responseFields).map(([name, schema]): [string, TSchema] => [
+    name,
+    toIgnoredField(schema),
+  ])
   return Object.fromEntries(fields)
 }
 
-function ignoredOf(schema: TSchema): TSchema {
+/** Returns the schema of a body field that is ignored, for a response field. */
+function toIgnoredField(schema: TSchema): TSchema {
   const { type, items: _items, properties: _properties, title: _title, ...rest } = schema as JsonSchema
-  const said = { readOnly: true, description: 'Accepted and ignored.' }
-  if (type === 'object') return Type.Unsafe({ type, maxProperties: 1000, ...said })
-  if (type === 'array') return Type.Unsafe({ type, maxItems: 10_000, ...said })
-  return Type.Unsafe({ ...(type !== undefined && { type }), ...rest, ...said })
+  const ignoredNote = { readOnly: true, description: 'Accepted and ignored.' }
+  if (type === 'object') return Type.Unsafe({ type, maxProperties: 1000, ...ignoredNote })
+  if (type === 'array') return Type.Unsafe({ type, maxItems: 10_000, ...ignoredNote })
+  return Type.Unsafe({ ...(type !== undefined && { type }), ...rest, ...ignoredNote })
 }
 
 type JsonSchema = Record<string, any>
@@ -211,6 +215,7 @@ const SecretStatus = Type.Object(
   },
   { additionalProperties: false, title: 'SecretStatus' },
 )
+
 export type SecretStatus = Static<typeof SecretStatus>
 
 /** The response field `secretStatus` beside the secrets with these names, which the response omits. */

@@ -66,7 +66,7 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   /** A hint in problem 405 about the operation to use instead. */
   otherMethods?: string
   /** Whether the operation can redirect the browser instead (302). */
-  leadsOn?: boolean
+  mayRedirect?: boolean
   /** Whether the operation can return an HTML page if the Accept header prefers HTML to JSON. */
   hasHtmlPage?: boolean
   /** The media type of a body that is streamed instead of parsed as JSON. */
@@ -81,12 +81,13 @@ type SignatureInput<Path extends string, Query, Body, Response> = Omit<
 > &
   Partial<Pick<OperationSignature, 'effect' | 'status'>>
 
+/** Completes a signature. By default, a GET reads and any other method writes, and a response without body has status 204. */
 export function defineSignature<const Path extends string, Query = undefined, Body = undefined, Response = undefined>(
-  given: SignatureInput<Path, Query, Body, Response>,
+  signature: SignatureInput<Path, Query, Body, Response>,
 ): OperationSignature<Path, Query, Body, Response> {
   return {
-    effect: given.method === 'get' ? 'read' : 'write',
-    status: given.response ? 200 : 204,
-    ...given,
+    effect: signature.method === 'get' ? 'read' : 'write',
+    status: signature.response ? 200 : 204,
+    ...signature,
   }
 }

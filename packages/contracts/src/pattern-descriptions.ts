@@ -1,5 +1,5 @@
 /** Texts of violations for values that do not match a pattern, by pattern. */
-export const patternWords: Readonly<Record<string, string>> = {
+export const patternDescriptions: Readonly<Record<string, string>> = {
   '^(?!0|1[0-8]|19[0-6]|[3-9])': 'must be a time between the years 1970 and 2999',
   '^\\P{Cc}*$': 'must be one line, without control characters',
   '^[^\\p{Cc}]*$': 'must be one line, without control characters',

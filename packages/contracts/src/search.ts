@@ -40,12 +40,14 @@ export const PagingRequest = defineContract(
     noUnknownFields,
   ),
 )
+
 export type PagingRequest = TypeOf<typeof PagingRequest>
 
 export const SearchRequest = defineContract(
   'SearchRequest',
   Type.Object({ ...searchFields, paging: PagingRequest }, noUnknownFields),
 )
+
 export type SearchRequest = TypeOf<typeof SearchRequest>
 
 const LocaleTag = Type.String({ maxLength: 35, examples: ['fr'] })
@@ -74,10 +76,20 @@ export const ListQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type ListQuery = TypeOf<typeof ListQuery>
 
-export function searchOf({ page, pageSize, after, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
-  return { ...rest, paging: { page, pageSize, after, paging, total } }
+/** Returns the query of a list in the form of a search, which has the paging parameters in one object. */
+export function searchOf({
+  page,
+  pageSize,
+  after,
+  paging,
+  total,
+  locale: _locale,
+  ...filters
+}: ListQuery): SearchRequest {
+  return { ...filters, paging: { page, pageSize, after, paging, total } }
 }
 
 /** Short guide to searching lists, in Markdown, for the API reference. docs/search.md is the full guide. */

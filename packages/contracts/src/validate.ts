@@ -30,21 +30,21 @@ export function createContractChecker<T>(
 ): (value: unknown) => ContractCheckResult<T> {
   let validateToFirstError: ValidateFunction | undefined
   let validateToLastError: ValidateFunction | undefined
-  return (given) => {
-    const refusalOf = (errors: ErrorObject[]) => ({
+  return (input) => {
+    const toRefusal = (errors: ErrorObject[]) => ({
       violations: violationsOf(errors),
       ...(kind === 'body' && isOnlyTooLarge(errors) && { onlyTooLarge: true as const }),
     })
     const value =
       kind === 'query'
-        ? queryValues(contract, given as Record<string, unknown>)
-        : withoutNulls(contract as JsonSchema, given)
+        ? convertQueryValues(contract, input as Record<string, unknown>)
+        : withoutNulls(contract as JsonSchema, input)
     validateToFirstError ??= ajvInstances.first.compile(contract)
     if (validateToFirstError(value)) return { value: value as T }
-    if (countValues(value, maxListedSize) >= maxListedSize) return refusalOf(validateToFirstError.errors ?? [])
+    if (countValues(value, maxListedSize) >= maxListedSize) return toRefusal(validateToFirstError.errors ?? [])
     validateToLastError ??= ajvInstances.all.compile(contract)
     validateToLastError(value)
-    return refusalOf(validateToLastError.errors ?? [])
+    return toRefusal(validateToLastError.errors ?? [])
   }
 }
 
@@ -64,7 +64,7 @@ type ValueReader = (text: string) => unknown
 
 /** Converts decimal numbers only; JavaScript's `Number` also accepts 0x10, 1e3 and Infinity. */
 const readNumber: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
-const readBoolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
+const readBoolean: ValueReader = (text) => (text === 'true' || text === 'false' ? text === 'true' : text)
 
 const valueReaders: Record<string, ValueReader> = { integer: readNumber, number: readNumber, boolean: readBoolean }
 
@@ -72,22 +72,22 @@ const valueReaders: Record<string, ValueReader> = { integer: readNumber, number:
  * Converts query parameters to the types of the contract: numbers, booleans, and lists with one item. Texts that cannot be
  * converted stay unchanged, so that the contract rejects them.
  */
-function queryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
+function convertQueryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
   const properties =
     (contract as { properties?: Record<string, { type?: string; items?: { type?: string } }> }).properties ?? {}
   return Object.fromEntries(
-    Object.entries(query).map(([name, given]) => {
+    Object.entries(query).map(([name, value]) => {
       const schema = Object.hasOwn(properties, name) ? properties[name] : undefined
-      if (schema?.type !== 'array') return [name, valueOf(given, schema?.type)]
-      const list = Array.isArray(given) ? given : [given]
-      return [name, list.map((item) => valueOf(item, schema.items?.type))]
+      if (schema?.type !== 'array') return [name, convertText(value, schema?.type)]
+      const list = Array.isArray(value) ? value : [value]
+      return [name, list.map((item) => convertText(item, schema.items?.type))]
     }),
   )
 }
 
-const valueOf = (given: unknown, type = ''): unknown => {
+const convertText = (value: unknown, type = ''): unknown => {
   const read = valueReaders[type]
-  return typeof given === 'string' && read ? read(given) : given
+  return typeof value === 'string' && read ? read(value) : value
 }
 
 /** The parts of JSON Schema that this module uses. */

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { patternWords } from './pattern-descriptions.ts'
+import { patternDescriptions } from './pattern-descriptions.ts'
 import type { FieldViolation } from './problem.ts'
 
 /** Characters. A longer text, such as the list of all roles, is included only once in a response. */
@@ -9,13 +9,15 @@ const maxRepeatedLength = 200
 export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
   const listedDetails = new Set<string>()
   const reported = new Set<string>()
-  const distinct = relevantErrors(errors)
+  const distinctViolations = relevantErrors(errors)
     .map(toViolation)
     .filter(({ pointer, detail }) => {
       const key = JSON.stringify([pointer, detail])
-      return !reported.has(key) && reported.add(key)
+      const isNew = !reported.has(key)
+      reported.add(key)
+      return isNew
     })
-  return distinct.slice(0, 100).map(({ pointer, detail }) => {
+  return distinctViolations.slice(0, 100).map(({ pointer, detail }) => {
     const isRepeated = detail.length > maxRepeatedLength && listedDetails.has(detail)
     listedDetails.add(detail)
     return { pointer: pointer || '/', detail: isRepeated ? 'must be one of the values listed above' : detail }
@@ -89,7 +91,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
     case 'pattern':
       return {
         pointer: instancePath,
-        detail: patternWords[String(params.pattern)] ?? 'does not have the required form',
+        detail: patternDescriptions[String(params.pattern)] ?? 'does not have the required form',
       }
     default:
       return { pointer: instancePath, detail: message ?? keyword }

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { identityOperations, pipelineOperations, type OperationSignature } from '../src/index.ts'
-import { patternWords } from '../src/pattern-descriptions.ts'
+import { patternDescriptions } from '../src/pattern-descriptions.ts'
 
 const signatures = [identityOperations, pipelineOperations].flatMap((nouns) =>
   Object.values(nouns).flatMap((noun): OperationSignature[] => Object.values(noun)),
@@ -16,6 +16,6 @@ function patternsIn(schema: unknown): string[] {
 it('every pattern in a request contract has a description in words', () => {
   const patterns = signatures.flatMap(({ body, query, form }) => [body, query, form].flatMap(patternsIn))
   expect(patterns.length).toBeGreaterThan(100)
-  expect([...new Set(patterns)].filter((pattern) => !Object.hasOwn(patternWords, pattern))).toEqual([])
-  for (const words of Object.values(patternWords)) expect(words).toMatch(/^must [^\\^]*$/)
+  expect([...new Set(patterns)].filter((pattern) => !Object.hasOwn(patternDescriptions, pattern))).toEqual([])
+  for (const words of Object.values(patternDescriptions)) expect(words).toMatch(/^must [^\\^]*$/)
 })

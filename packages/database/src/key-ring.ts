@@ -27,8 +27,8 @@ export interface KeyRing {
 export function keyRing(text: string): KeyRing {
   const entries = text.split(',').map((entry) => parseKey(entry.trim()))
   const keys = new Map(entries)
-  const twice = entries.find(([id], index) => entries.findIndex(([other]) => other === id) < index)
-  if (twice) throw new Error(`has two keys "${twice[0]}"`)
+  const duplicate = entries.find(([id], index) => entries.findIndex(([other]) => other === id) < index)
+  if (duplicate) throw new Error(`has two keys "${duplicate[0]}"`)
   const [newest] = keys.keys()
   if (newest === undefined) throw new Error('holds no key')
 

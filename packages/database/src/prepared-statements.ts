@@ -26,7 +26,7 @@ const preparedMarkPattern = /^\s*\/\*prepared ([\w-]+)\*\//
 /** A connection that runs marked statements as named prepared statements. */
 export class PreparingClient extends pg.Client {
   override query = ((text: unknown, values?: unknown, callback?: unknown) => {
-    const query = super.query.bind(this) as (...given: unknown[]) => unknown
+    const query = super.query.bind(this) as (...args: unknown[]) => unknown
     const name = typeof text === 'string' ? preparedMarkPattern.exec(text)?.[1] : undefined
     return name ? query({ name, text, values }, callback) : query(text, values, callback)
   }) as pg.Client['query']

@@ -32,18 +32,19 @@ export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: Seale
   const isOlderKey = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
   const outcome: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
 
-  for (let last: string | undefined; ; ) {
-    const beyond = last === undefined ? sql`` : sql`and ${sql.ref(key)} > ${last}`
+  let lastKey: string | undefined
+  for (;;) {
+    const afterLastKey = lastKey === undefined ? sql`` : sql`and ${sql.ref(key)} > ${lastKey}`
     const { rows } = await sql<{ key: string; value: string }>`
       select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
-      where ${isOlderKey} ${beyond} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
+      where ${isOlderKey} ${afterLastKey} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
     for (const row of rows) {
       const resealedValue = resealValue(ring, row.value, `${table}.${column}:${row.key}`)
       if (resealedValue instanceof SealProblem) outcome.unreadable.push(resealedValue.message)
       else if (await replaceValue(db, sealed, row, resealedValue)) outcome.resealed += 1
     }
     if (rows.length < batchSize) break
-    last = rows.at(-1)!.key
+    lastKey = rows.at(-1)!.key
   }
 
   const { rows } = await sql<{ left: number }>`
@@ -82,10 +83,10 @@ export async function resealAll(
 ): Promise<boolean> {
   let remaining = 0
   for (const sealed of columns) {
-    const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
-    writeLine(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
+    const { column, resealed, unreadable, left } = await resealColumn(db, ring, sealed)
+    writeLine(`${column}: ${resealed} resealed${left > 0 ? `, ${left} left` : ''}`)
     for (const sentence of unreadable) writeLine(`  ${sentence}`)
-    remaining += here
+    remaining += left
   }
   writeLine(
     remaining === 0

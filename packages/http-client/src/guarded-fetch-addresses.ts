@@ -88,7 +88,7 @@ function hostOf(entry: string): string {
   const host = entry.toLowerCase()
   if (!/^(?=.*[a-z])[\w-]+(\.[\w-]+)*(:\d{1,5})?$/.test(host))
     throw new Error(
-      `must hold hosts and ranges with commas between, such as idp.internal:8443 or 10.20.0.0/16, not "${entry}"`,
+      `must contain hosts and ranges, separated by commas, such as idp.internal:8443 or 10.20.0.0/16, not "${entry}"`,
     )
   return host
 }

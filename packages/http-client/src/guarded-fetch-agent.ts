@@ -16,13 +16,16 @@ interface AgentTimeouts {
   connectLimit: number
 }
 
-/** Calls `admitted` for every new connection. */
-export function guardedAgent(admitted: AddressResolver, { timeLimitMs, connectLimit }: AgentTimeouts): GuardedAgent {
+/** Returns an agent that calls `resolveAllowed` for every new connection. */
+export function guardedAgent(
+  resolveAllowed: AddressResolver,
+  { timeLimitMs, connectLimit }: AgentTimeouts,
+): GuardedAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
     let addresses: ResolvedAddress[]
     try {
-      addresses = await admitted(options.protocol, options.hostname, port)
+      addresses = await resolveAllowed(options.protocol, options.hostname, port)
     } catch (error) {
       callback(error as Error, null)
       return

@@ -55,25 +55,28 @@ export function guardedFetch({
     return addresses
   }
 
-  // Loaded with the first request: many processes never send one.
-  let opened: Promise<GuardedAgent> | undefined
-  const limits = { timeLimitMs, connectLimit }
-  const agent = () =>
-    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(resolveAllowed, limits)))
+  let agent: Promise<GuardedAgent> | undefined
+  /** Loads the agent with the first request, because many processes never send one. */
+  const getAgent = (): Promise<GuardedAgent> => {
+    agent ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) =>
+      guardedAgent(resolveAllowed, { timeLimitMs, connectLimit }),
+    )
+    return agent
+  }
 
   return {
     async fetch(url, init = {}) {
       const target = assertFetchableUrl(url)
       const signals = [AbortSignal.timeout(timeLimitMs), ...(init.signal ? [init.signal] : [])]
-      const problem = (error: unknown) => outgoingProblem(error, target.host, seconds)
+      const toProblem = (error: unknown) => outgoingProblem(error, target.host, seconds)
       try {
-        const response = await (await agent()).fetch(target, {
+        const response = await (await getAgent()).fetch(target, {
           ...init,
           redirect: follow && !returnRedirects ? 'follow' : 'manual',
           signal: AbortSignal.any(signals),
         })
-        const redirects = response.status >= 300 && response.status < 400 && response.headers.has('location')
-        if (redirects && !follow && !returnRedirects) {
+        const isRedirect = response.status >= 300 && response.status < 400 && response.headers.has('location')
+        if (isRedirect && !follow && !returnRedirects) {
           await response.body?.cancel()
           throw new OutgoingProblem(
             `${target.host} redirects to another address, and Sluice does not follow the redirect.`,
@@ -82,20 +85,20 @@ export function guardedFetch({
             },
           )
         }
-        return await limitBodySize(response, { maxBytes, host: target.host, problem })
+        return await limitBodySize(response, { maxBytes, host: target.host, toProblem })
       } catch (error) {
-        throw problem(error)
+        throw toProblem(error)
       }
     },
 
     async check(url) {
       const { protocol, hostname, port, host } = assertFetchableUrl(url)
-      const { promise, reject } = Promise.withResolvers<never>()
+      const { promise: timeout, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => reject(Object.assign(new Error(), { name: 'TimeoutError' })), timeLimitMs)
       try {
         await Promise.race([
           resolveAllowed(protocol, hostname, Number(port || (protocol === 'https:' ? 443 : 80))),
-          promise,
+          timeout,
         ])
       } catch (error) {
         throw outgoingProblem(error, host, seconds)
@@ -104,7 +107,7 @@ export function guardedFetch({
       }
     },
 
-    close: async () => (await opened)?.close(),
+    close: async () => (await agent)?.close(),
   }
 }
 
@@ -121,11 +124,11 @@ interface BodyLimit {
   maxBytes: number
   host: string
   /** Maps an error of the stream to a problem. */
-  problem(error: unknown): OutgoingProblem
+  toProblem(error: unknown): OutgoingProblem
 }
 
 /** Returns the same response with a body that fails with a problem after `maxBytes`. */
-async function limitBodySize(response: Response, { maxBytes, host, problem }: BodyLimit): Promise<Response> {
+async function limitBodySize(response: Response, { maxBytes, host, toProblem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>
     new OutgoingProblem(`The response of ${host} has more than the ${maxBytes} bytes that are allowed.`, {
@@ -135,26 +138,27 @@ async function limitBodySize(response: Response, { maxBytes, host, problem }: Bo
     await body?.cancel()
     throw tooLarge()
   }
-  const limited = body && stream(body, maxBytes, tooLarge, problem)
+  const limited = body && limitStream(body, maxBytes, tooLarge, toProblem)
   return new Response(limited, { status, statusText, headers: [...headers] })
 }
 
-function stream(
+/** Returns a stream of the same bytes that fails with `tooLarge` after `maxBytes`. */
+function limitStream(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
   tooLarge: () => OutgoingProblem,
-  problem: BodyLimit['problem'],
+  toProblem: BodyLimit['toProblem'],
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader()
-  let read = 0
+  let receivedBytes = 0
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await reader.read().catch((error: unknown) => {
-        throw problem(error)
+        throw toProblem(error)
       })
       if (done) return controller.close()
-      read += value.byteLength
-      if (read <= maxBytes) return controller.enqueue(value)
+      receivedBytes += value.byteLength
+      if (receivedBytes <= maxBytes) return controller.enqueue(value)
       controller.error(tooLarge())
       await reader.cancel()
     },

@@ -32,15 +32,17 @@ export function outgoingAddresses({ allowed, timeLimitMs = 5_000, lookup }: Outg
 
   return async (hostname: string, port: number): Promise<OutgoingAddresses> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const addresses =
-      literalAddress(host) ?? (await (allowed.names(host, port) ? lookUpOperatorHost : lookUpUserHost)(host))
-    if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`, { code: 'HOST_UNKNOWN' })
-    if (allowed.names(host, port)) return { addresses, isInternalName: true }
+    const isAllowedHost = allowed.names(host, port)
+    const lookUp = isAllowedHost ? lookUpOperatorHost : lookUpUserHost
+    const addresses = literalAddress(host) ?? (await lookUp(host))
+    if (addresses.length === 0)
+      throw new OutgoingProblem(`The name ${host} has no address. Check its spelling.`, { code: 'HOST_UNKNOWN' })
+    if (isAllowedHost) return { addresses, isInternalName: true }
     const unlisted = addresses.filter(({ address }) => !allowed.holds(address))
-    const special = unlisted.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
-    if (special)
+    const refusal = unlisted.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
+    if (refusal)
       throw addressRefused(
-        `${host} leads to an address that ${special}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
+        `${host} leads to an address that ${refusal}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
     return { addresses, isInternalName: unlisted.length === 0 }
   }
@@ -64,7 +66,7 @@ interface DnsLookupOptions {
   /** Milliseconds for one name. */
   timeLimitMs?: number
   /** Concurrent lookups. Eight times as many may wait. */
-  atOnce?: number
+  maxConcurrent?: number
 }
 
 /** The system's file of host names that are resolved without DNS. */
@@ -74,8 +76,12 @@ const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers
  * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes passwords
  * until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of the system's lookup.
  */
-export function limitedDnsLookup({ servers, timeLimitMs = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
-  const limited = limitConcurrency({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })
+export function limitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent = 16 }: DnsLookupOptions = {}) {
+  const limited = limitConcurrency({
+    maxRunning: maxConcurrent,
+    maxWaiting: maxConcurrent * 8,
+    title: 'Too many names are being looked up.',
+  })
 
   const query = async (host: string): Promise<ResolvedAddress[]> => {
     const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimitMs / 2), tries: 1 })

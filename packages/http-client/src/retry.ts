@@ -43,7 +43,8 @@ export interface RetryOptions {
  * the signal's reason.
  */
 export async function retry<T>(operation: () => Promise<T>, options: RetryOptions): Promise<T> {
-  for (const attempts = countAttempts(options); ; ) {
+  const attempts = countAttempts(options)
+  for (;;) {
     options.signal.throwIfAborted()
     try {
       return await operation()

@@ -196,7 +196,7 @@ describe('with an allow-list', () => {
   it.each(['10.0.0.0/33', '10.1', 'http://idp', 'a b', '*.internal', '7', '10.1:80', '10.0.0.0/8:80'])(
     'is rejected if it contains %s',
     (entry) => {
-      expect(() => parse(entry)).toThrow(/must hold hosts and ranges/)
+      expect(() => parse(entry)).toThrow(/must contain hosts and ranges/)
     },
   )
 })

@@ -60,7 +60,7 @@ describe('limitedDnsLookup', () => {
   })
 
   it('limits concurrent queries and rejects lookups beyond the queue limit', async () => {
-    const lookup = limitedDnsLookup({ servers, timeLimitMs: 400, atOnce: 2 })
+    const lookup = limitedDnsLookup({ servers, timeLimitMs: 400, maxConcurrent: 2 })
     const all = Promise.allSettled(Array.from({ length: 30 }, (_, at) => lookup(`silent-${at}.example`)))
     await new Promise((resolve) => setTimeout(resolve, 150))
     expect(new Set(queriedNames).size).toBe(2)

@@ -54,6 +54,6 @@ describe('the list of allowed hosts', () => {
     const { parse } = hostNames()
     expect(parse('Identity, 10.0.0.7,, fd00::7')).toEqual(['identity', '10.0.0.7', '[fd00::7]'])
     for (const wrong of ['*.example.org', 'http://identity', 'a b', 'identity/'])
-      expect(() => parse(wrong)).toThrow('must hold host names')
+      expect(() => parse(wrong)).toThrow('must contain host names')
   })
 })

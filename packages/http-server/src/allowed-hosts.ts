@@ -13,7 +13,7 @@ export const hostNames = (): Setting<string[]> => ({
 function assertHost(text: string): string {
   const host = hostOf(text)
   if (host === undefined)
-    throw new Error(`must hold host names with commas between, such as identity or 10.0.0.7, not "${text}"`)
+    throw new Error(`must contain host names, separated by commas, such as identity or 10.0.0.7, not "${text}"`)
   return host
 }
 

@@ -38,7 +38,7 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
     }
     const presented = await readCredential(token, verify)
     const caller = toCaller(await findPrincipal(presented.credential), presented)
-    if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
+    if (!caller) throw problems.unauthenticated('This session, token or application has ended. Sign in again.')
     return caller
   }
 }
@@ -47,24 +47,24 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
 export function toCaller(principal: PrincipalState | undefined, presented: PresentedCredential): Caller | undefined {
   const { credential, issued, scope } = presented
   if (!principal || !isPrincipalActive(principal, issued)) return undefined
-  const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
+  const limitToScope = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
   return {
     kind: principal.kind,
     inPerson: principal.kind === 'session' && scope === undefined,
     uid: principal.id,
     username: principal.username,
     client: principal.client.id,
-    roles: within(principal.roles),
-    dormantRoles: within(principal.dormantRoles ?? []),
+    roles: limitToScope(principal.roles),
+    dormantRoles: limitToScope(principal.dormantRoles ?? []),
     userGroups: principal.userGroups,
     session: credential.session ?? '',
-    given: presented,
+    presented,
   }
 }
 
 /** Returns whether a caller still exists with the same client and has kept all roles. */
 export function isCallerUnchanged(caller: Caller, principal: PrincipalState | undefined): boolean {
-  const current = caller.given && toCaller(principal, caller.given)
+  const current = caller.presented && toCaller(principal, caller.presented)
   return (
     current !== undefined &&
     current.uid === caller.uid &&

@@ -7,7 +7,11 @@ const maxHeaderLength = 4_000
  * (RFC 9110); parameters such as charset are ignored. Throws 406 if the header excludes all types, unless the query chooses the
  * type (`isOverridden`). Problem documents are sent regardless of the header.
  */
-export function chooseType(header: string | undefined, types: readonly string[], isOverridden = false): string {
+export function chooseType(
+  header: string | undefined,
+  types: readonly string[],
+  { isOverridden = false }: { isOverridden?: boolean } = {},
+): string {
   const [first = ''] = types
   if (header === undefined || header.trim() === '') return first
   const entries = header.slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
@@ -18,11 +22,15 @@ export function chooseType(header: string | undefined, types: readonly string[],
   throw problems.notAcceptable(...types)
 }
 
+/**
+ * Returns the quality of the most specific entry for a type, 0 without one. Ignores an entry with parameters and the quality 0,
+ * because it excludes only some documents of the type.
+ */
 function findQuality(entries: readonly AcceptEntry[], type: string): number {
-  const [main] = type.split('/')
-  for (const range of [type, `${main}/*`, '*/*']) {
-    const fitting = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.narrowed))
-    if (fitting.length > 0) return Math.max(...fitting.map(({ quality }) => quality))
+  const [mainType] = type.split('/')
+  for (const range of [type, `${mainType}/*`, '*/*']) {
+    const matching = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.narrowed))
+    if (matching.length > 0) return Math.max(...matching.map(({ quality }) => quality))
   }
   return 0
 }
@@ -30,12 +38,12 @@ function findQuality(entries: readonly AcceptEntry[], type: string): number {
 /** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
 export function prefersHtml(header: string | undefined): boolean {
   const entries = (header ?? '').slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
+  /** Returns the quality of the first of these ranges that the header has. */
   const qualityOf = (...ranges: string[]) =>
     ranges
       .map((range) => entries.find((entry) => entry.range === range)?.quality)
-      .find((bestQuality) => bestQuality !== undefined)
-  const page = qualityOf('text/html') ?? 0
-  return page > (qualityOf('application/json', 'application/*', '*/*') ?? 0)
+      .find((quality) => quality !== undefined) ?? 0
+  return qualityOf('text/html') > qualityOf('application/json', 'application/*', '*/*')
 }
 
 interface AcceptEntry {

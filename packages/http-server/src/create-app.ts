@@ -34,10 +34,10 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   bodyTimeoutMs?: number
   /** Shows errors in a browser as a page. Passes other errors on to the problem documents. */
   problemPages?: ErrorRequestHandler
-  /** Routes before the handling of cross-origin requests, which answers every OPTIONS request. */
-  options?: Router
+  /** Routes for OPTIONS requests. They come before the handling of cross-origin requests, which answers every OPTIONS request. */
+  optionsRoutes?: Router
   /** Further Express routes below the root, such as published keys. */
-  sideDoors?: Router
+  extraRoutes?: Router
 }
 
 /** A content security policy for API responses. A browser that opens a response as a page runs no scripts and loads nothing. */
@@ -54,7 +54,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
   app.set('query parser', 'simple')
   app.use(identifyRequest, logRequests(service.logger), measureDuration(service.metrics))
   app.use(helmet({ strictTransportSecurity: { maxAge: 31_536_000 } }))
-  if (service.options) app.use(service.options)
+  if (service.optionsRoutes) app.use(service.optionsRoutes)
   app.use(
     cors({
       origin: [...service.corsOrigins],
@@ -95,7 +95,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
   })
   app.get('/', (_request, response) => response.redirect('/docs'))
   app.use(docsRoutes(service.info.title))
-  if (service.sideDoors) app.use(service.sideDoors)
+  if (service.extraRoutes) app.use(service.extraRoutes)
 
   const api = express.Router()
   api.use((_request, response, next) => {

@@ -19,15 +19,9 @@ export function createErrorHandler(
     const requestId = String(response.locals.requestId ?? '')
     const problem = toProblem(error, translate)
     if (problem.status >= 500) {
-      logger.error(
-        {
-          err: problem === error ? (problem.cause ?? problem) : error,
-          requestId,
-          operation: response.locals.operation,
-          code: problem.code,
-        },
-        problem.title,
-      )
+      // The cause says more than the problem that a handler made of it.
+      const err = problem === error ? (problem.cause ?? problem) : error
+      logger.error({ err, requestId, operation: response.locals.operation, code: problem.code }, problem.title)
     }
     const instance = request.originalUrl.split('?')[0] ?? ''
     response
@@ -45,7 +39,7 @@ function toProblem(error: unknown, translate: (error: unknown) => Problem | unde
   return translate(error) ?? parserProblem(error) ?? problems.internal()
 }
 
-/** A peer gets this many milliseconds to notice a response that was sent before its body ended. */
+/** The milliseconds in which a peer can notice the response that was sent before the end of its body. */
 const drainTimeoutMs = 10_000
 
 /**
@@ -59,11 +53,12 @@ function drainRequest(request: Request): void {
   request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
 }
 
+/** Returns the problem of an error of the body parser or of the router; undefined for other errors. */
 function parserProblem(error: unknown): Problem | undefined {
   const { type, limit, status, message } = error as ParserError
   switch (type) {
     case 'entity.parse.failed':
-      return problems.unreadableBody(`It is not valid JSON: ${message}.`)
+      return problems.unreadableBody(`The body is not valid JSON: ${message}.`)
     case 'entity.too.large':
       return problems.tooLarge(limit ?? 0)
     case 'encoding.unsupported':
@@ -73,7 +68,7 @@ function parserProblem(error: unknown): Problem | undefined {
     case 'request.aborted':
     case 'stream.not.readable':
     case 'request.size.invalid':
-      return problems.unreadableBody('It ended before its announced length.')
+      return problems.unreadableBody('The body ended before its announced length. Send it again.')
     default:
       return error instanceof URIError || status === 400
         ? problems.unreadableBody('The address or body is not well formed.')

@@ -44,9 +44,10 @@ export class FileDownload {
 export async function sendDownload(
   request: Request,
   response: Response,
-  { options: { bytes, mediaType, fileName, encoding, isContinued, onClose } }: FileDownload,
+  { options }: FileDownload,
   { logger }: { logger: Pick<Logger, 'warn'> },
 ): Promise<void> {
+  const { bytes, isContinued, onClose } = options
   const disconnected = new AbortController()
   let isClosed = false
   const close = () => {
@@ -61,38 +62,14 @@ export async function sendDownload(
   response.once('close', close)
   if (response.closed || request.socket.destroyed) close()
   try {
-    const etag = `"${bytes?.id}"`
-    response.set({
-      'Content-Type': mediaType,
-      'Content-Disposition': contentDisposition(fileName),
-      ...(bytes && { ETag: etag }),
-      'Accept-Ranges': encoding || request.method === 'POST' ? 'none' : 'bytes',
-      // Proxies must not store the whole file before they send it.
-      'X-Accel-Buffering': 'no',
-      'Cache-Control': 'private, no-cache',
-      Vary: 'Accept, Accept-Encoding',
-      ...(encoding && { 'Content-Encoding': encoding }),
-    })
+    response.set(downloadHeaders(options, request.method))
     if (!bytes) return void response.status(200).end()
-    const range = isContinued ? parseRange(request.headers.range, request.get('if-range'), etag) : undefined
-    if (!range) {
-      response.status(200)
-      await sendBytes(response, bytes.read(0, disconnected.signal), disconnected.signal)
-      return
-    }
-    const size = await bytes.size()
-    const last = Math.min(range.last, size - 1)
-    if (range.first > last) {
-      response.status(416).set('Content-Range', `bytes */${size}`).removeHeader('Content-Encoding')
-      response.end()
-      return
-    }
-    response.status(206).set({
-      'Content-Range': `bytes ${range.first}-${last}/${size}`,
-      'Content-Length': String(last - range.first + 1),
-    })
-    const chunks = bytes.read(range.first, disconnected.signal)
-    await sendBytes(response, chunks, disconnected.signal, last - range.first + 1)
+    const range = isContinued
+      ? parseRange(request.headers.range, request.get('if-range'), etagOfBytes(bytes))
+      : undefined
+    if (range) return await sendRange(response, bytes, range, disconnected.signal)
+    response.status(200)
+    await sendBytes(response, bytes.read(0, disconnected.signal), disconnected.signal)
   } catch (error) {
     if (!disconnected.signal.aborted) logger.warn({ err: error }, 'a download broke off')
     // Before the first byte, the error can still be answered with a problem.
@@ -103,6 +80,50 @@ export async function sendDownload(
     }
     response.destroy()
   }
+}
+
+const etagOfBytes = ({ id }: DownloadBytes): string => `"${id}"`
+const downloadHeaders = (
+  { bytes, mediaType, fileName, encoding }: DownloadOptions,
+  method: string,
+): Record<string, string> => ({
+  'Content-Type': mediaType,
+  'Content-Disposition': contentDisposition(fileName),
+  ...(bytes && { ETag: etagOfBytes(bytes) }),
+  'Accept-Ranges': encoding || method === 'POST' ? 'none' : 'bytes',
+  // Proxies must not store the whole file before they send it.
+  'X-Accel-Buffering': 'no',
+  'Cache-Control': 'private, no-cache',
+  Vary: 'Accept, Accept-Encoding',
+  ...(encoding && { 'Content-Encoding': encoding }),
+})
+
+/** Positions of bytes, both included. */
+interface ByteRange {
+  first: number
+  last: number
+}
+
+/** Sends a part of the bytes with status 206, or 416 if the range begins after the last byte. */
+async function sendRange(
+  response: Response,
+  bytes: DownloadBytes,
+  range: ByteRange,
+  signal: AbortSignal,
+): Promise<void> {
+  const size = await bytes.size()
+  const last = Math.min(range.last, size - 1)
+  if (range.first > last) {
+    response.status(416).set('Content-Range', `bytes */${size}`).removeHeader('Content-Encoding')
+    response.end()
+    return
+  }
+  const length = last - range.first + 1
+  response.status(206).set({
+    'Content-Range': `bytes ${range.first}-${last}/${size}`,
+    'Content-Length': String(length),
+  })
+  await sendBytes(response, bytes.read(range.first, signal), signal, length)
 }
 
 async function sendBytes(
@@ -136,13 +157,10 @@ function writeAll(response: Response, bytes: Uint8Array, signal: AbortSignal): P
 }
 
 /** Parses a single range such as `bytes=100-`. Undefined for any other Range header, which a server may ignore (RFC 9110). */
-function parseRange(
-  header: string | undefined,
-  ifRange: string | undefined,
-  etag: string,
-): { first: number; last: number } | undefined {
+function parseRange(header: string | undefined, ifRange: string | undefined, etag: string): ByteRange | undefined {
   const [, first, last = ''] = /^\s*bytes\s*=\s*(\d{1,15})\s*-\s*(\d{0,15})\s*$/i.exec(header ?? '') ?? []
-  if (first === undefined || (ifRange !== undefined && ifRange.trim() !== etag)) return undefined
+  const isOfOtherBytes = ifRange !== undefined && ifRange.trim() !== etag
+  if (first === undefined || isOfOtherBytes) return undefined
   return { first: Number(first), last: last === '' ? Number.POSITIVE_INFINITY : Number(last) }
 }
 

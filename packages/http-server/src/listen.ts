@@ -23,30 +23,31 @@ export async function listen(
     },
     app,
   )
-  const silent = new Set<Socket>()
+  // Connections that have not sent a request yet.
+  const unusedSockets = new Set<Socket>()
   server.on('connection', (socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
+    unusedSockets.add(socket)
+    socket.once('close', () => unusedSockets.delete(socket))
   })
-  server.on('request', ({ socket }) => silent.delete(socket))
+  server.on('request', ({ socket }) => unusedSockets.delete(socket))
   // Milliseconds without data in the middle of a request before the connection is closed.
   server.timeout = 120_000
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
-  return { server, close: () => closeServer(server, silent) }
+  return { server, close: () => closeServer(server, unusedSockets) }
 }
 
 /** Closes connections as they become idle: otherwise the server would wait for kept-alive connections without requests. */
-async function closeServer(server: Server, silent: Iterable<Socket>): Promise<void> {
+async function closeServer(server: Server, unusedSockets: Iterable<Socket>): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   try {
     await new Promise<void>((resolve, reject) => {
       server.close((error) => (error ? reject(error) : resolve()))
       server.closeIdleConnections()
       // Browsers open connections in advance. Node counts a connection without a request as active, so these are closed here.
-      for (const socket of silent) socket.destroy()
+      for (const socket of unusedSockets) socket.destroy()
     })
   } finally {
     clearInterval(sweep)

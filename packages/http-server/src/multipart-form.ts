@@ -13,6 +13,7 @@ export interface MultipartForm<Fields> {
     /** The caller must read it to its end. Its errors are problems. */
     stream: Readable
   }
+
   /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
   ended(): Promise<void>
   /** Stops reading the request. The unread bytes stay in the connection. */
@@ -55,7 +56,7 @@ export async function readForm<Fields>(
     leave()
     file?.destroy(error)
   }
-  const broken = () =>
+  const failTruncated = () =>
     fail(problems.unreadableBody('The form ended before its last part, and nothing was stored. Send it again.'))
   const refuse = (pointer: string, detail: string) => fail(problems.malformed([{ pointer, detail }]))
 
@@ -63,7 +64,7 @@ export async function readForm<Fields>(
     if (file) return refuse(`/${name}`, 'comes after the file: send all fields before it')
     if (nameCut) return refuse('/', `has a field whose name is longer than ${formLimits.fieldNameSize} bytes`)
     if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${formLimits.fieldSize} bytes` })
-    else if (fieldTexts.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })
+    else if (fieldTexts.has(name)) violations.push({ pointer: `/${name}`, detail: 'occurs twice: send it once' })
     else if (value.includes('\0'))
       violations.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
     else fieldTexts.set(name, value)
@@ -71,46 +72,62 @@ export async function readForm<Fields>(
   parser.on('file', (name, stream, fileName) => {
     // The reader of the stream handles its errors; without a reader they must not end the process.
     stream.on('error', () => {})
-    if (name !== 'file') return refuse(`/${name}`, 'is not known here: the file is called file')
+    if (name !== 'file') return refuse(`/${name}`, 'is not known here: send the file in the part called file')
     file = stream
     fileStarted.resolve({ name: sanitizeFileName(fileName), stream })
   })
   for (const limit of ['filesLimit', 'partsLimit', 'fieldsLimit'] as const)
     parser.on(limit, () => refuse('/', limit === 'filesLimit' ? 'has more than one file' : 'has too many fields'))
-  parser.once('error', broken)
+  parser.once('error', failTruncated)
   parser.once('finish', () => {
     fileStarted.resolve(undefined)
     formEnded.resolve()
   })
-  request.once('close', () => request.complete || broken())
+  request.once('close', () => request.complete || failTruncated())
   request.pipe(parser)
 
-  const slow = setTimeout(
+  const fieldsTimer = setTimeout(
     () => fail(problems.unreadableBody('The fields of the form did not arrive in time. Send the form again.')),
     fieldsTimeoutMs,
   )
   try {
     const upload = await fileStarted.promise
-    const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
-    if ('violations' in checked)
-      violations.push(...(upload ? checked.violations.map(requireBeforeFile) : checked.violations))
-    if (upload && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
-      throw problems.violated(checked)
-    const missingFile = fieldTexts.has('file') ? 'must be a file, with a name' : 'is required'
-    if (!upload) violations.push({ pointer: '/file', detail: missingFile })
-    if (violations.length > 0 || !upload) throw problems.malformed(violations)
-    return { fields: (checked as { value: Fields }).value, file: upload, ended: () => formEnded.promise, leave }
+    const fields = assertFields(contract, fieldTexts, violations, upload !== undefined)
+    return { fields, file: upload!, ended: () => formEnded.promise, leave }
   } catch (error) {
     leave()
     throw error
   } finally {
-    clearTimeout(slow)
+    clearTimeout(fieldsTimer)
   }
 
   function leave(): void {
     request.unpipe(parser)
     request.pause()
   }
+}
+
+/** Returns the fields of a form. Throws one problem with all violations, including those that the parser found. */
+function assertFields<Fields>(
+  contract: Contract<Fields>,
+  fieldTexts: ReadonlyMap<string, string>,
+  parserViolations: readonly FieldViolation[],
+  hasFile: boolean,
+): Fields {
+  const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
+  const contractViolations = 'violations' in checked ? checked.violations : []
+  const isOnlyTooLarge = 'violations' in checked && checked.onlyTooLarge && parserViolations.length === 0
+  if (hasFile && isOnlyTooLarge) throw problems.violated(checked)
+  const missingFile = {
+    pointer: '/file',
+    detail: fieldTexts.has('file') ? 'must be a file, with a name' : 'is required',
+  }
+  const violations = [
+    ...parserViolations,
+    ...(hasFile ? contractViolations.map(requireBeforeFile) : [...contractViolations, missingFile]),
+  ]
+  if ('violations' in checked || violations.length > 0) throw problems.malformed(violations)
+  return checked.value
 }
 
 /**

@@ -29,7 +29,7 @@ export interface ServiceInfo {
 /** Returns the OpenAPI document of the operations. OpenAPI 3.1 contains JSON Schema 2020-12, so it contains the contracts almost unchanged. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const registry = new SchemaRegistry()
-  const ref = (contract: OpenApiValue): OpenApiValue => registry.lift(contract)
+  const ref = (contract: OpenApiValue): OpenApiValue => registry.toReferences(contract)
   const nullable = nullableFields(new Set(operations.flatMap(({ signature }) => titlesIn(signature.response))))
   const paths: Record<string, OpenApiValue> = {}
 
@@ -70,7 +70,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
               },
             }),
           },
-          ...(signature.leadsOn && {
+          ...(signature.mayRedirect && {
             302: {
               description: 'Leads the browser on.',
               headers: {
@@ -141,7 +141,7 @@ const problemStatuses = {
 function problemsOf(signature: OperationSignature): Record<string, OpenApiValue> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
-  const answered: [keyof typeof problemStatuses, boolean][] = [
+  const statuses: [status: keyof typeof problemStatuses, isPossible: boolean][] = [
     [400, true],
     [401, guard !== 'anyone'],
     [403, guard !== 'anyone' && guard !== 'service'],
@@ -153,8 +153,8 @@ function problemsOf(signature: OperationSignature): Record<string, OpenApiValue>
     [422, hasBody || effect === 'write'],
   ]
   return Object.fromEntries(
-    answered
-      .filter(([, isAnswered]) => isAnswered)
+    statuses
+      .filter(([, isPossible]) => isPossible)
       .map(([status]) => [
         status,
         { $ref: `#/components/responses/Problem${status}`, description: problemStatuses[status] },
@@ -191,10 +191,16 @@ const headerParameter = (name: string, description: string, required = false) =>
   schema: { type: 'string' },
 })
 
-const responseHeaders = ({ paged, versioned, status, response, responseHeaders: more = {} }: OperationSignature) => ({
+const responseHeaders = ({
+  paged,
+  versioned,
+  status,
+  response,
+  responseHeaders: ownHeaders = {},
+}: OperationSignature) => ({
   ...requestId,
   ...Object.fromEntries(
-    Object.entries(more).map(([name, { description }]) => [name, { description, schema: { type: 'string' } }]),
+    Object.entries(ownHeaders).map(([name, { description }]) => [name, { description, schema: { type: 'string' } }]),
   ),
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
@@ -255,30 +261,31 @@ function mappingOf(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<st
 const isNamed = ({ title, type, oneOf, anyOf }: OpenApiValue): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: OpenApiValue) => one.title)))
 
-/** Replaces every titled object by a reference and registers it as a component. Each shared object is visited once. */
+/** Collects the components of the document. */
 class SchemaRegistry {
   readonly schemas: Record<string, OpenApiValue> = {}
-  readonly #lifted = new Map<object, OpenApiValue>()
-
-  lift(schema: OpenApiValue): OpenApiValue {
-    if (Array.isArray(schema)) return schema.map((item) => this.lift(item))
+  readonly #converted = new Map<object, OpenApiValue>()
+  /** Returns the schema with references to components, and registers every titled object as one. Visits each shared object once. */
+  toReferences(schema: OpenApiValue): OpenApiValue {
+    if (Array.isArray(schema)) return schema.map((item) => this.toReferences(item))
     if (schema === null || typeof schema !== 'object') return schema
-    const existing = this.#lifted.get(schema)
+    const existing = this.#converted.get(schema)
     if (existing) return existing
-    const lifted = this.#filed(schema)
-    this.#lifted.set(schema, lifted)
-    return lifted
+    const converted = this.#convert(schema)
+    this.#converted.set(schema, converted)
+    return converted
   }
-
-  #filed(schema: OpenApiValue): OpenApiValue {
+  #convert(schema: OpenApiValue): OpenApiValue {
     // These keywords are specific to this project; the descriptions contain the same information.
     const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
-    const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
-    if (lifted.discriminator) describeVariants(rest, lifted)
-    if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
-    this.schemas[title] ??= lifted
-    if (JSON.stringify(this.schemas[title]) !== JSON.stringify(lifted))
+    const openApiSchema = Object.fromEntries(
+      Object.entries(rest).map(([key, value]) => [key, this.toReferences(value)]),
+    )
+    if (openApiSchema.discriminator) describeVariants(rest, openApiSchema)
+    if (!isNamed(schema)) return typeof title === 'string' ? { title, ...openApiSchema } : openApiSchema
+    this.schemas[title] ??= openApiSchema
+    if (JSON.stringify(this.schemas[title]) !== JSON.stringify(openApiSchema))
       throw new Error(`Two contracts have the title ${title}`)
     return { $ref: `#/components/schemas/${title}` }
   }
@@ -303,18 +310,18 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
     if (schema === null || typeof schema !== 'object') return schema
     const existing = converted.get(schema)
     if (existing) return existing
-    const after = { ...schema }
-    converted.set(schema, after)
-    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) after[key] = convert(schema[key])
-    if (!schema.properties) return after
+    const copy = { ...schema }
+    converted.set(schema, copy)
+    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) copy[key] = convert(schema[key])
+    if (!schema.properties) return copy
     const { required = [] } = schema
     const fields = Object.entries<OpenApiValue>(schema.properties)
-    after.properties = Object.fromEntries(
+    copy.properties = Object.fromEntries(
       fields.map(([name, field]) => [name, required.includes(name) ? convert(field) : allowNull(convert(field))]),
     )
-    if (titlesOfResponses.has(schema.title) && JSON.stringify(after) !== JSON.stringify(schema))
-      after.title = `${schema.title}Body`
-    return after
+    if (titlesOfResponses.has(schema.title) && JSON.stringify(copy) !== JSON.stringify(schema))
+      copy.title = `${schema.title}Body`
+    return copy
   }
 
   return convert
@@ -333,7 +340,7 @@ function allowNull(field: OpenApiValue): OpenApiValue {
   return typeof type === 'string' ? { ...field, type: [type, 'null'] } : field
 }
 
-/** Occurrences from which a field becomes a component, and the characters of such a field at least. */
+/** A field becomes a component if it occurs this often, and if its JSON has at least this many characters. */
 const minOccurrences = 10
 const minCharacters = 120
 
@@ -347,20 +354,20 @@ export function shareFields(schemas: Record<string, OpenApiValue>): Record<strin
     visitFields(schema, (name, field) => {
       if (field.$ref) return
       const text = JSON.stringify([name, field])
-      const known = occurrences.get(text) ?? { name, count: 0, schema: field }
-      known.count += 1
-      occurrences.set(text, known)
+      const occurrence = occurrences.get(text) ?? { name, count: 0, schema: field }
+      occurrence.count += 1
+      occurrences.set(text, occurrence)
     })
   const shared: Record<string, OpenApiValue> = {}
-  const names = new Map<string, string>()
+  const componentByField = new Map<string, string>()
   for (const [text, { name, count, schema }] of occurrences) {
     if (count < minOccurrences || text.length < minCharacters) continue
-    const free = nameOf(name, schema, (candidate) => candidate in schemas || candidate in shared)
-    shared[free] = schema
-    names.set(text, free)
+    const componentName = nameOf(name, schema, (candidate) => candidate in schemas || candidate in shared)
+    shared[componentName] = schema
+    componentByField.set(text, componentName)
   }
   const referTo = (field: OpenApiValue, name: string) => {
-    const component = names.get(JSON.stringify([name, field]))
+    const component = componentByField.get(JSON.stringify([name, field]))
     return component === undefined ? field : { $ref: `#/components/schemas/${component}` }
   }
   const rewritten = Object.entries(schemas).map(([name, schema]) => [name, mapFields(schema, referTo)] as const)

@@ -31,7 +31,7 @@ export interface Caller {
   /** Empty without a session. */
   session: string
   /** Used to check later whether the credential is still valid. Absent for anonymous callers. */
-  given?: PresentedCredential
+  presented?: PresentedCredential
 }
 
 /** The caller of public operations. */

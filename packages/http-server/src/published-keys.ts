@@ -25,7 +25,7 @@ const timeoutMs = 3_000
  */
 export function publishedKeys(
   identityUrl: string,
-  { refreshMs: every = 30_000, usableWhileDownMs = 15 * 60_000, retryMs = 10_000 }: KeyCacheOptions = {},
+  { refreshMs = 30_000, usableWhileDownMs = 15 * 60_000, retryMs = 10_000 }: KeyCacheOptions = {},
 ): TokenKeys {
   const address = `${identityUrl}/.well-known/jwks.json`
   let loaded: FetchedKeySet | undefined
@@ -39,29 +39,36 @@ export function publishedKeys(
     lastAttempt = started
     loading ??= fetchKeySet(address, loaded)
       .then((set) => {
+        loaded = set
         loadedAt = started
         failed = false
-        return (loaded = set)
+        return set
       })
       .catch((error: unknown) => {
         failed = true
         throw problems.unavailable('identity service', error)
       })
-      .finally(() => (loading = undefined))
+      .finally(() => {
+        loading = undefined
+      })
     return loading
   }
+  const loadInBackground = () => void load().catch(() => {})
 
   const current = async (): Promise<FetchedKeySet> => {
     const age = performance.now() - loadedAt
     if (!loaded || age > usableWhileDownMs) return load()
-    if (age <= every) return loaded
+    if (age <= refreshMs) return loaded
     const cached = loaded
-    // Callers do not wait for a service that is known to be down.
-    if (age <= 2 * every || failed) {
-      if (!failed || performance.now() - lastAttempt > Math.min(retryMs, every)) void load().catch(() => {})
+    if (failed) {
+      // Callers do not wait for a service that is known to be down.
+      const isRetryDue = performance.now() - lastAttempt > Math.min(retryMs, refreshMs)
+      if (isRetryDue) loadInBackground()
       return cached
     }
-    return load().catch(() => cached)
+    if (age > 2 * refreshMs) return load().catch(() => cached)
+    loadInBackground()
+    return cached
   }
 
   return {
@@ -72,8 +79,11 @@ export function publishedKeys(
         return await keySet.find(header, token)
       } catch (error) {
         // The key may be new. Tokens with invented key ids must not cause a fetch each time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < retryMs) throw error
-        return (await load().catch(() => keySet)).find(header, token)
+        const isUnknownKey = error instanceof errors.JWKSNoMatchingKey
+        const mayRetry = performance.now() - lastAttempt >= retryMs
+        if (!isUnknownKey || !mayRetry) throw error
+        const newKeySet = await load().catch(() => keySet)
+        return await newKeySet.find(header, token)
       }
     },
   }

@@ -29,11 +29,11 @@ export async function readJsonBody(
 /** Checks the raw bytes, so the encoding must be UTF-8. */
 function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
-  if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
-  if (containsNul(body)) throw problems.unreadableBody('It contains a NUL character.')
-  if (isTooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
+  if (!isUtf8(body)) throw problems.unreadableBody('The body is not valid UTF-8.')
+  if (containsNul(body)) throw problems.unreadableBody('The body contains a NUL character. Remove it.')
+  if (isTooDeep(body)) throw problems.unreadableBody('The body nests deeper than 32 levels.')
   if (hasLoneSurrogate(body))
-    throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
+    throw problems.unreadableBody('The body contains half a surrogate pair (\\ud800 to \\udfff alone).')
 }
 
 /** Returns whether JSON text contains a NUL character, plain or escaped. PostgreSQL can store neither. Runs before the text is parsed. */
@@ -52,20 +52,30 @@ const escapePattern = /\\(?:u([\da-f]{4})|.)/gi
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
-  /** End of the last high surrogate, which a low surrogate must follow at once; -1 without one. */
-  let open = -1
-  for (const { 0: all, 1: unit, index } of text.matchAll(escapePattern)) {
-    const value = unit === undefined ? 0 : Number.parseInt(unit, 16)
-    const low = value >= 0xdc00 && value <= 0xdfff
-    if (open >= 0 ? !low || index !== open : low) return true
-    open = value >= 0xd800 && value < 0xdc00 ? index + all.length : -1
+  /** The position after a high surrogate, where its low surrogate must begin; -1 if no high surrogate came last. */
+  let expectedLow = -1
+  for (const { 0: escape, 1: hex, index } of text.matchAll(escapePattern)) {
+    const unit = hex === undefined ? 0 : Number.parseInt(hex, 16)
+    const isHigh = unit >= 0xd800 && unit < 0xdc00
+    const isLow = unit >= 0xdc00 && unit <= 0xdfff
+    const completesPair = isLow && index === expectedLow
+    const isHighAlone = expectedLow >= 0 && !completesPair
+    const isLowAlone = isLow && !completesPair
+    if (isHighAlone || isLowAlone) return true
+    expectedLow = isHigh ? index + escape.length : -1
   }
-  return open >= 0
+  return expectedLow >= 0
 }
 
 /** No contract nests deeper, and validators do not exhaust the stack at this depth. */
 const maxDepth = 32
 
+const quote = 0x22
+const backslash = 0x5c
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
 /** Returns whether JSON text nests deeper than `maxDepth`. Runs before the text is parsed. */
 export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0
@@ -73,12 +83,14 @@ export function isTooDeep(json: Uint8Array): boolean {
   for (let position = 0; position < json.length; position++) {
     const byte = json[position]
     if (inString) {
-      if (byte === 0x5c) position++
-      else if (byte === 0x22) inString = false
-    } else if (byte === 0x22) inString = true
-    else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > maxDepth) return true
-    } else if (byte === 0x7d || byte === 0x5d) depth--
+      // The character after a backslash cannot end the string.
+      if (byte === backslash) position += 1
+      else if (byte === quote) inString = false
+    } else if (byte === quote) inString = true
+    else if (byte === openBrace || byte === openBracket) {
+      depth += 1
+      if (depth > maxDepth) return true
+    } else if (byte === closeBrace || byte === closeBracket) depth -= 1
   }
   return false
 }

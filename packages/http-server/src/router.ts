@@ -40,12 +40,12 @@ export interface AuditNote {
 /** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
 export function createRouter<Context>(
   operations: readonly Operation<Context>[],
-  surroundings: RequestPipeline<Context>,
+  pipeline: RequestPipeline<Context>,
 ): Router {
   const routes = Router({ caseSensitive: true, strict: true })
   for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
-    routes[method](path, requestHandler(operation, surroundings))
+    routes[method](path, requestHandler(operation, pipeline))
     // This handler must precede later paths with parameters, which would match `me` of `/users/me` as an id.
     const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
     if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
@@ -67,11 +67,11 @@ const largeRequests = new Semaphore({
   each: 1,
   waiting: 20,
   waitMs: 15_000,
-  title: 'Too many large requests of your organisation are under way.',
+  title: 'Too many large requests of your organisation are in progress.',
 })
 
-function requestHandler<Context>(operation: Operation<Context>, surroundings: RequestPipeline<Context>) {
-  const { authenticate, run } = surroundings
+function requestHandler<Context>(operation: Operation<Context>, pipeline: RequestPipeline<Context>) {
+  const { authenticate, run } = pipeline
   const { signature } = operation
   const checkQuery = signature.query ? createContractChecker(signature.query, 'query') : checkPlainQuery
   const checkBody = signature.body && createContractChecker(signature.body)
@@ -82,13 +82,12 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
     response.locals.caller = caller
     authorize(signature, caller)
     // A redirect has no body.
-    const acceptedType =
-      signature.response && !signature.leadsOn
-        ? chooseType(request.headers.accept, responseTypesOf(signature), request.query['format'] !== undefined)
-        : ''
+    const hasBody = signature.response && !signature.mayRedirect
+    const isOverridden = request.query['format'] !== undefined
+    const acceptedType = hasBody ? chooseType(request.headers.accept, responseTypesOf(signature), { isOverridden }) : ''
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
-    const requestFacts = { ...factsOf(request, response), acceptedType }
+    const requestFacts = { ...readRequestFacts(request, response), acceptedType }
     const handle = async () => {
       // The body is read after authorization, so that rejected callers cost no parsing.
       const sender = signature.guard === 'anyone' ? 'anonymous' : 'known'
@@ -107,15 +106,25 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
     const result = await (signature.bodyLimit ? largeRequests.run(caller.client, handle) : handle())
     if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
     if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
-    if (result instanceof EventStream) return sendEvents(response, result, surroundings)
-    if (result instanceof FileDownload) return sendDownload(request, response, result, surroundings)
-    const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
-    response.status(signature.status).set(headers)
-    const languages = languagesFound(requestFacts.locales)
-    if (languages.length > 0) response.set('Content-Language', languages.join(', '))
-    if (signature.response) response.json(body)
-    else response.end()
+    if (result instanceof EventStream) return sendEvents(response, result, pipeline)
+    if (result instanceof FileDownload) return sendDownload(request, response, result, pipeline)
+    sendJson(response, signature, result, requestFacts.locales)
   }
+}
+
+/** Sends what a handler returned as JSON, or a response without a body if the operation has none. */
+function sendJson(
+  response: Response,
+  signature: OperationSignature,
+  result: unknown,
+  locales: readonly string[],
+): void {
+  const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
+  response.status(signature.status).set(headers)
+  const languages = languagesFound(locales)
+  if (languages.length > 0) response.set('Content-Language', languages.join(', '))
+  if (signature.response) response.json(body)
+  else response.end()
 }
 
 function assertContract<T>(check: ReturnType<typeof createContractChecker<T>>, value: unknown): T {
@@ -128,8 +137,9 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
 function rejectNulCharacters(query: Request['query']): Request['query'] {
+  // A repeated parameter has a list of values, with pointers such as `/filter/0`.
   const texts = Object.entries(query).flatMap(([name, value]) =>
-    Array.isArray(value) ? value.map((one, at) => [`${name}/${at}`, one] as const) : [[name, value] as const],
+    Array.isArray(value) ? value.map((item, index) => [`${name}/${index}`, item] as const) : [[name, value] as const],
   )
   const invalid = texts.filter(
     ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),
@@ -170,7 +180,10 @@ function authorize({ guard, inPerson = guard === 'in-person' }: OperationSignatu
 const responseTypesOf = ({ events, fileTypes = [] }: OperationSignature): readonly string[] =>
   events ? ['text/event-stream'] : ['application/json', ...fileTypes]
 
-function factsOf(request: Request, response: Response): Omit<RequestFacts, 'acceptedType'> & { audited: AuditNote[] } {
+function readRequestFacts(
+  request: Request,
+  response: Response,
+): Omit<RequestFacts, 'acceptedType'> & { audited: AuditNote[] } {
   const audited: AuditNote[] = []
   const { locale } = request.query
   return {

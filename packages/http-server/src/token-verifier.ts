@@ -69,7 +69,7 @@ async function verifyToken(token: string, issuer: string, keys: JWTVerifyGetKey)
     return { claims, until: Math.min(Date.now() + verificationTtlMs, (exp + clockTolerance) * 1000) }
   } catch (error) {
     if (error instanceof errors.JWTExpired)
-      throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')
+      throw problems.unauthenticated('The access token has expired. Refresh it, or sign in again.')
     if (error instanceof errors.JOSEError) throw problems.unauthenticated('The access token is not valid here.')
     throw error
   }

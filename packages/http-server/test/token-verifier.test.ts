@@ -58,7 +58,7 @@ describe('an access token', () => {
     ['of another issuer', () => ({ payload: { iss: 'https://evil.example' } }), 'not valid here'],
     ['for another audience', () => ({ payload: { aud: 'other' } }), 'not valid here'],
     ['of another type', () => ({ header: { typ: 'JWT' } }), 'not valid here'],
-    ['that has expired', () => ({ payload: { exp: seconds(-10) } }), 'has ended'],
+    ['that has expired', () => ({ payload: { exp: seconds(-10) } }), 'has expired'],
     ['without an expiry time', () => ({ payload: { exp: undefined } }), 'not valid here'],
     ['without a client_id', () => ({ payload: { client_id: undefined } }), 'not valid here'],
     ['without a subject', () => ({ payload: { sub: undefined } }), 'not valid here'],
@@ -119,7 +119,7 @@ describe('an access token', () => {
     const token = await signed({ payload: { exp: seconds(-2) } })
     await verify(token)
     await new Promise((resolve) => setTimeout(resolve, 3_100))
-    await expect(verify(token)).rejects.toMatchObject({ status: 401, message: expect.stringContaining('has ended') })
+    await expect(verify(token)).rejects.toMatchObject({ status: 401, message: expect.stringContaining('has expired') })
   })
 
   it('returns 503 if the keys cannot be fetched', async () => {

@@ -69,7 +69,7 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
 
   return async ({ uid, recipient, subject, created, text, html }, signal) => {
     const address = mailableAddress(recipient)
-    if (address === undefined) throw new MailRefused('The address is not one that mail can be sent to.', true)
+    if (address === undefined) throw new MailRefused('Mail cannot be sent to this address. Correct it.', true)
     try {
       await (await openTransport()).sendMail({
         from,

@@ -51,14 +51,14 @@ export function armFailpoints(armed: readonly Trap[]): void {
 
 /** Executes the actions of a failpoint, if there are any. Without actions it costs one lookup in an empty map. */
 export function failpoint(point: Failpoint): Promise<void> | undefined {
-  const set = trapsByFailpoint.get(point)
-  return set && executeTraps(point, set)
+  const traps = trapsByFailpoint.get(point)
+  return traps && executeTraps(point, traps)
 }
 
-async function executeTraps(point: Failpoint, set: readonly Trap[]): Promise<void> {
+async function executeTraps(point: Failpoint, traps: readonly Trap[]): Promise<void> {
   const passage = (passageCounts.get(point) ?? 0) + 1
   passageCounts.set(point, passage)
-  for (const trap of set) {
+  for (const trap of traps) {
     if (trap.passage !== undefined && trap.passage !== passage) continue
     if (trap.action === 'sleep') {
       await sleep(trap.milliseconds)
@@ -78,14 +78,16 @@ async function executeTraps(point: Failpoint, set: readonly Trap[]): Promise<voi
  * after @. Throws an error with the rest of a sentence.
  */
 export function parseFailpoints(text: string): Trap[] {
-  return text.split(',').map((one) => {
-    const [, point, action, milliseconds, passage] = /^\s*([\w-]+):([a-z]+)(?::(\d+))?(?:@(\d+))?\s*$/.exec(one) ?? []
+  return text.split(',').map((entry) => {
+    const [, point, action, milliseconds, passage] = /^\s*([\w-]+):([a-z]+)(?::(\d+))?(?:@(\d+))?\s*$/.exec(entry) ?? []
     const trap = {
       point: failpointNames.find((name) => name === point),
       action: trapActions.find((name) => name === action),
     }
-    if (!trap.point || !trap.action || (trap.action === 'sleep') !== (milliseconds !== undefined))
-      throw new Error(`has "${one.trim()}", which is not a failpoint`)
+    // Only `sleep` takes milliseconds, and it needs them.
+    const hasRightDuration = (trap.action === 'sleep') === (milliseconds !== undefined)
+    if (!trap.point || !trap.action || !hasRightDuration)
+      throw new Error(`has "${entry.trim()}", which is not a failpoint`)
     return {
       ...(trap as Pick<Trap, 'point' | 'action'>),
       ...(milliseconds && { milliseconds: Number(milliseconds) }),

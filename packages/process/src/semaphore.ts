@@ -63,9 +63,9 @@ export class Semaphore {
 
   /** Returns a slot if one is free. Dispose of it to release it. */
   tryAcquire(key: string, share: SlotRequest = {}): Disposable | undefined {
-    const queue = this.#find(key)
+    const queue = this.#findOrAddQueue(key)
     if (!this.#mayStart(queue, share)) {
-      this.#forget(key, queue)
+      this.#forgetIfEmpty(key, queue)
       return undefined
     }
     return this.#take(key, queue)
@@ -77,32 +77,38 @@ export class Semaphore {
     signal?.throwIfAborted()
     const slot = this.tryAcquire(key, share)
     if (slot) return slot
-    const queue = this.#find(key)
+    const queue = this.#findOrAddQueue(key)
     if (queue.waiting.length >= this.#limits.waiting) {
-      this.#forget(key, queue)
+      this.#forgetIfEmpty(key, queue)
       throw this.#busy()
     }
+    return this.#waitForSlot(key, queue, share)
+  }
+
+  /** Adds a caller to the queue. It leaves the queue when it gets a slot, when its time is over, or when the signal aborts. */
+  #waitForSlot(key: string, queue: KeyQueue, share: SlotRequest): Promise<Disposable> {
+    const { signal } = share
+    const { waitMs } = this.#limits
     return new Promise<Disposable>((resolve, reject) => {
-      const stop = (reason: unknown) => {
-        queue.waiting.splice(queue.waiting.indexOf(caller), 1)
-        stopWaiting()
-        this.#forget(key, queue)
-        reject(reason as Error)
-      }
-      const abort = () => stop(signal!.reason)
-      const timer =
-        this.#limits.waitMs === undefined ? undefined : setTimeout(() => stop(this.#busy()), this.#limits.waitMs)
-      const stopWaiting = () => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
-      }
       const caller: WaitingCaller = {
         share,
         since: this.#arrivals++,
         start: () => {
-          stopWaiting()
+          removeListeners()
           resolve(this.#take(key, queue))
         },
+      }
+      const giveUp = (reason: unknown) => {
+        queue.waiting.splice(queue.waiting.indexOf(caller), 1)
+        removeListeners()
+        this.#forgetIfEmpty(key, queue)
+        reject(reason as Error)
+      }
+      const abort = () => giveUp(signal!.reason)
+      const timer = waitMs === undefined ? undefined : setTimeout(() => giveUp(this.#busy()), waitMs)
+      const removeListeners = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
       }
       signal?.addEventListener('abort', abort, { once: true })
       queue.waiting.push(caller)
@@ -123,6 +129,7 @@ export class Semaphore {
 
   #mayStart({ heldSlots }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
     const { total, each = Math.max(1, total - 1) } = this.#limits
+    // A key that holds a slot leaves the last free one to other keys.
     const reserved = heldSlots > 0 && each < total ? 1 : 0
     return heldSlots < each && this.#free > Math.max(leave, reserved)
   }
@@ -138,27 +145,27 @@ export class Semaphore {
         this.#free += 1
         queue.heldSlots -= 1
         this.#startNext()
-        this.#forget(key, queue)
+        this.#forgetIfEmpty(key, queue)
       },
     }
   }
 
+  /** Starts waiting callers until none of them may start. */
   #startNext(): void {
     for (;;) {
-      const ready = [...this.#queues.values()].flatMap((queue) => {
-        const first = queue.waiting.find(({ share }) => this.#mayStart(queue, share))
-        return first ? [{ queue, first }] : []
+      const candidates = [...this.#queues.values()].flatMap((queue) => {
+        const caller = queue.waiting.find(({ share }) => this.#mayStart(queue, share))
+        return caller ? [{ queue, caller }] : []
       })
-      if (ready.length === 0) return
-      const { queue, first } = ready.reduce((one, other) =>
-        (other.queue.heldSlots - one.queue.heldSlots || other.first.since - one.first.since) < 0 ? other : one,
+      const [next] = candidates.toSorted(
+        (a, b) => a.queue.heldSlots - b.queue.heldSlots || a.caller.since - b.caller.since,
       )
-      queue.waiting.splice(queue.waiting.indexOf(first), 1)
-      first.start()
+      if (!next) return
+      next.queue.waiting.splice(next.queue.waiting.indexOf(next.caller), 1)
+      next.caller.start()
     }
   }
-
-  #find(key: string): KeyQueue {
+  #findOrAddQueue(key: string): KeyQueue {
     const existing = this.#queues.get(key)
     if (existing) return existing
     const queue = { heldSlots: 0, waiting: [] }
@@ -166,7 +173,8 @@ export class Semaphore {
     return queue
   }
 
-  #forget(key: string, queue: KeyQueue): void {
+  /** Removes the queue of a key without slots and callers. */
+  #forgetIfEmpty(key: string, queue: KeyQueue): void {
     if (queue.heldSlots === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
   }
 
@@ -176,11 +184,19 @@ export class Semaphore {
 }
 
 /**
- * Returns a function that runs at most `atOnce` callbacks at a time. `waiting` more callbacks may wait; any further call throws
- * `SemaphoreBusy`, which the HTTP services answer with 503 and `title`.
+ * Returns a function that runs at most `maxRunning` callbacks at a time. `maxWaiting` more callbacks may wait; any further call
+ * throws `SemaphoreBusy`, which the HTTP services answer with 503 and `title`.
  */
-export function limitConcurrency({ atOnce, waiting, title }: { atOnce: number; waiting: number; title: string }) {
-  const semaphore = new Semaphore({ total: atOnce, each: atOnce, waiting, title })
+export function limitConcurrency({
+  maxRunning,
+  maxWaiting,
+  title,
+}: {
+  maxRunning: number
+  maxWaiting: number
+  title: string
+}) {
+  const semaphore = new Semaphore({ total: maxRunning, each: maxRunning, waiting: maxWaiting, title })
   return Object.assign(semaphore.queueOf(''), {
     /** Returns the number of callbacks that wait. */
     waiting: () => semaphore.waiting(),

@@ -18,7 +18,9 @@ export interface AuditedWrite<DB> {
    * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction. If it
    * returns undefined, it wrote nothing and the caller must use `write`.
    */
-  atOnce<T>(statement: (db: Kysely<DB>, auditContext: AuditContext) => Promise<T | undefined>): Promise<T | undefined>
+  inOneStatement<T>(
+    statement: (db: Kysely<DB>, auditContext: AuditContext) => Promise<T | undefined>,
+  ): Promise<T | undefined>
 }
 
 type TransactionRunner<DB> = <T>(callback: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
@@ -43,7 +45,12 @@ export interface AuditedWriteOptions<DB> {
  * Concurrent searches, shared by clients: fewer than the connections, so that other work always finds one. The statement timeout
  * of the connections limits their duration.
  */
-const searchLimits = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
+const searchLimits = {
+  total: 6,
+  each: 2,
+  waiting: 50,
+  title: 'Too many searches of your organisation are in progress.',
+}
 
 const deadlockCode = '40P01'
 const queryCanceledCode = '57014'
@@ -56,13 +63,13 @@ export function auditedWrites<DB>(
   db: Kysely<DB>,
   { assertCallerUnchanged, searches = db }: AuditedWriteOptions<DB> = {},
 ) {
-  const shares = new Semaphore(searchLimits)
+  const searchSlots = new Semaphore(searchLimits)
   return async <T, Context extends object>(
     { signature }: Operation,
     caller: Caller,
     requestFacts: RequestFacts & { audited: AuditNote[] },
-    more: Context,
-    work: (context: DatabaseContext<DB> & Context) => Promise<T>,
+    dependencies: Context,
+    handle: (context: DatabaseContext<DB> & Context) => Promise<T>,
   ): Promise<T> => {
     let hasWritten = false
     const inTransaction: TransactionRunner<DB> = async (change) => {
@@ -71,21 +78,9 @@ export function auditedWrites<DB>(
         requestFacts.audited.length = before
         return transaction(db, async (trx) => {
           if (caller.kind !== 'nobody') await assertCallerUnchanged?.(trx, caller)
-          const changed = await change(trx)
-          const notes =
-            requestFacts.audited.length > 0 ? requestFacts.audited : [{ object: null, details: {}, actor: undefined }]
-          const entries = notes.map(({ object, details, actor }) => ({
-            operation: signature.id,
-            actor: actor?.user ?? (caller.uid || null),
-            actorName: actor ? null : caller.username || null,
-            client: actor?.client ?? (caller.client || null),
-            object,
-            requestId: requestFacts.id,
-            address: requestFacts.address,
-            details,
-          }))
-          await recordAudits(trx, entries)
-          return changed
+          const result = await change(trx)
+          await recordAudits(trx, toAuditEntries(requestFacts, signature.id, caller))
+          return result
         })
       }).catch((error: unknown) => {
         // A later write of the operation must not record what this one undid.
@@ -96,7 +91,7 @@ export function auditedWrites<DB>(
       requestFacts.audited.length = 0
       return result
     }
-    const atOnce: AuditedWrite<DB>['atOnce'] = async (statement) => {
+    const inOneStatement: AuditedWrite<DB>['inOneStatement'] = async (statement) => {
       const result = await statement(db, {
         operation: signature.id,
         requestId: requestFacts.id,
@@ -105,16 +100,35 @@ export function auditedWrites<DB>(
       if (result !== undefined) hasWritten = true
       return result
     }
-    const write = Object.assign(inTransaction, { atOnce })
+    const write = Object.assign(inTransaction, { inOneStatement })
     const isSearch = signature.effect === 'read' && takesFilters(signature)
-    const answer = isSearch
-      ? await shares.run(caller.client, () => reportTimeout(work({ ...more, db: searches, write })))
-      : await work({ ...more, db, write })
+    const result = isSearch
+      ? await searchSlots.run(caller.client, () => reportTimeout(handle({ ...dependencies, db: searches, write })))
+      : await handle({ ...dependencies, db, write })
     const mustWrite = signature.effect === 'write' && !signature.mayWriteNothing
-    if (mustWrite && !hasWritten && !(answer instanceof ProblemPageRedirect))
+    if (mustWrite && !hasWritten && !(result instanceof ProblemPageRedirect))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
-    return answer
+    return result
   }
+}
+
+/** Returns the audit rows of a write: one for each note of its handler, or one without details if the handler made no note. */
+function toAuditEntries(
+  { id, address, audited }: RequestFacts & { audited: AuditNote[] },
+  operation: string,
+  caller: Caller,
+) {
+  const notes = audited.length > 0 ? audited : [{ object: null, details: {}, actor: undefined }]
+  return notes.map(({ object, details, actor }) => ({
+    operation,
+    actor: actor?.user ?? (caller.uid || null),
+    actorName: actor ? null : caller.username || null,
+    client: actor?.client ?? (caller.client || null),
+    object,
+    requestId: id,
+    address,
+    details,
+  }))
 }
 
 /** Returns whether the query or body has a `filter`, or the query a cursor: lists and reports. */

@@ -51,6 +51,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     return new JsonResponse(await present(rows, context), headers)
   }
 
+  /** Returns the address of the GET request that is equivalent to a search. */
   function addressOfList({ query, filter = [], order = [], rootJunction, paging }: SearchRequest): string {
     const { page, paging: paged, total } = paging
     const single = { query, rootJunction, page, paging: paged, total, ...kind.only?.query }
@@ -66,13 +67,13 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
 
   function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {
     const query = (text: string) => kind.matches(`%${escapeLike(text)}%`)
-    const allowed = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
+    const allowedProperties = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
       ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => hasRole(caller.roles, role)),
     )
     try {
       return searchPlan(request, {
         name: `${kind.path} ${kind.only?.name ?? ''}`,
-        properties: Object.fromEntries(allowed),
+        properties: Object.fromEntries(allowedProperties),
         query,
         idColumn: 'r.uid',
         defaultOrder: ['name:iasc'],
@@ -82,6 +83,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     }
   }
 
+  /** Returns SQL for the version of the caller's records; undefined if the kind does not count changes. */
   function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
     if (kind.totalsTable) return totalsVersion(kind.totalsTable, scope)
     return kind.changes && clientVersion(kind.changes, client)
@@ -94,22 +96,23 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     condition: RawBuilder<SqlBool>,
     version: RawBuilder<number> | undefined,
   ): Promise<RecordPage<Row>> {
-    const nothing = sql<null>`null::bigint`
-    if (!plan.counted) return readPage(db, plan, condition, { total: nothing, version: nothing })
+    const noValue = sql<null>`null::bigint`
+    if (!plan.counted) return readPage(db, plan, condition, { total: noValue, version: noValue })
     const { totalsTable } = kind
     if (totalsTable && canUseTotalsTable(kind, plan))
-      return readPage(db, plan, condition, { total: sumTotals(totalsTable, condition), version: nothing })
+      return readPage(db, plan, condition, { total: sumTotals(totalsTable, condition), version: noValue })
 
     const total = countOf(plan, condition)
-    if (!version || !totals.mayCacheTotal(kind, plan)) return readPage(db, plan, condition, { total, version: nothing })
+    if (!version || !totals.mayCacheTotal(kind, plan)) return readPage(db, plan, condition, { total, version: noValue })
     const key = totals.keyOf(condition.compile(db))
     const cached = totals.find(key)
     if (cached) {
-      const page = await readPage(db, plan, condition, { total: nothing, version })
+      // Counting is slow, so the page is first read without a count. It is read again if the records have changed since.
+      const page = await readPage(db, plan, condition, { total: noValue, version })
       if (page.version === cached.version) return { ...page, total: cached.total }
     }
     const page = await readPage(db, plan, condition, { total, version })
-    totals.keep(key, page)
+    totals.store(key, page)
     return page
   }
 
@@ -138,14 +141,15 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(
       db,
     )
-    const read = pageRows.rows.filter(({ page_keys }) => page_keys !== null)
-    const rows = read.slice(0, plan.limit)
+    // For an empty page, the left join returns one row with the facts only.
+    const rowsWithKeys = pageRows.rows.filter(({ page_keys }) => page_keys !== null)
+    const rows = rowsWithKeys.slice(0, plan.limit)
     const { page_total, page_version } = pageRows.rows[0]!
     return {
       rows: rows.map(({ page_total: _total, page_version: _version, page_keys: _keys, ...row }) => row as Row),
       total: page_total ?? undefined,
       version: page_version ?? undefined,
-      lastKeys: read.length > rows.length ? rows.at(-1)!.page_keys! : undefined,
+      lastKeys: rowsWithKeys.length > rows.length ? rows.at(-1)!.page_keys! : undefined,
     }
   }
 }

@@ -95,7 +95,7 @@ export function createTotalsCache() {
 
     find: (key: string): VersionedTotal | undefined => totals.get(key),
 
-    keep(key: string, { total, version }: Partial<VersionedTotal>): void {
+    store(key: string, { total, version }: Partial<VersionedTotal>): void {
       if (total === undefined || version === undefined) return
       totals.delete(key)
       totals.set(key, { total, version })

@@ -45,22 +45,23 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
     ['share', share],
     ['delete', remove],
   ]
-  const guarded = operations.flatMap(([action, operation]) =>
+  const actionsByRole = operations.flatMap(([action, operation]) =>
     operation && isGuardPassed(operation.guard, caller) ? [{ action, writes: operation.effect === 'write' }] : [],
   )
-  const writing = guarded.filter(({ writes }) => writes)
-  const [{ rows }, ...refusals] = await Promise.all([
+  const writingActions = actionsByRole.filter(({ writes }) => writes)
+  const [{ rows }, ...refusedActions] = await Promise.all([
     sql<{ uid: string; writable: boolean }>`
       select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
       where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
-    ...writing.map(async ({ action }) => ((await mayWrite?.(context, action)) === false ? action : undefined)),
+    ...writingActions.map(async ({ action }) => ((await mayWrite?.(context, action)) === false ? action : undefined)),
   ])
-  const allowed = guarded.filter(({ action }) => !refusals.includes(action))
-  const levels = new Map(rows.map(({ uid, writable }) => [uid, writable]))
+  const allowedActions = actionsByRole.filter(({ action }) => !refusedActions.includes(action))
+  const writableByUid = new Map(rows.map(({ uid, writable }) => [uid, writable]))
   return (uid) => {
-    const writable = levels.get(uid)
-    if (writable === undefined) return []
-    return allowed.filter((operation) => writable || !operation.writes).map(({ action }) => action)
+    const isWritable = writableByUid.get(uid)
+    // The caller may not even read the record.
+    if (isWritable === undefined) return []
+    return allowedActions.filter(({ writes }) => isWritable || !writes).map(({ action }) => action)
   }
 }
 

@@ -38,13 +38,14 @@ export function accessOf({
   user_access,
   user_group_access,
 }: Omit<SharedColumns, 'translations'>): ObjectAccess {
-  const shared = user_access.length > 0 || user_group_access.length > 0
+  const isShared = user_access.length > 0 || user_group_access.length > 0
   const hasPublicAccess = public_access !== 'NONE'
+  const levelWithoutPublic = isShared ? 'SHARED' : 'PRIVATE'
   return {
     publicAccess: public_access,
     userAccess: user_access,
     userGroupAccess: user_group_access,
-    accessLevel: hasPublicAccess ? 'PUBLIC' : shared ? 'SHARED' : 'PRIVATE',
+    accessLevel: hasPublicAccess ? 'PUBLIC' : levelWithoutPublic,
     hasPublicAccess,
   }
 }

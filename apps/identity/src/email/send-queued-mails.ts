@@ -50,7 +50,7 @@ async function sendMail(
   mail: ClaimedMail,
   stop: AbortSignal,
 ): Promise<void> {
-  const about = { mail: mail.uid, attempts: mail.attempts }
+  const logFields = { mail: mail.uid, attempts: mail.attempts }
   if (mail.overdue) {
     metrics?.attempts.inc({ outcome: 'failed' })
     return markFailed(db, mail, undefined)
@@ -65,7 +65,7 @@ async function sendMail(
     const reason = timeout.aborted ? 'The mail server took longer than a minute.' : (error as Error).message
     const permanent = error instanceof MailRefused && error.permanent
     logger.warn(
-      { ...about, reason, permanent },
+      { ...logFields, reason, permanent },
       permanent ? 'the server refused a mail permanently' : 'a mail could not be sent; it is tried again later',
     )
     metrics?.attempts.inc({ outcome: permanent ? 'failed' : 'delayed' })
@@ -73,7 +73,7 @@ async function sendMail(
   }
   metrics?.attempts.inc({ outcome: 'sent' })
   await markSent(db, mail)
-  logger.info(about, 'a mail was sent')
+  logger.info(logFields, 'a mail was sent')
 }
 
 interface MailMetrics {

@@ -10,7 +10,7 @@ import { endIdleSessions } from '../sign-in/sessions/sessions.ts'
 import { repeatInBatches, removeInBatches } from '../row-batches.ts'
 
 /** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
-const sessionsKept = 30
+const sessionRetentionDays = 30
 /** Sessions per batch, fewer than in other jobs, because each deletion also deletes refresh tokens and application models. */
 const sessionBatchSize = 200
 
@@ -26,7 +26,7 @@ const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number
  */
 async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
-    select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
+    select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionRetentionDays})
     order by coalesce(ended_at, expires_at) limit ${limit}`.execute(trx)
   if (rows.length === 0) return 0
   const [ids, users] = [rows.map(({ id }) => id), rows.map(({ user_id }) => user_id)]

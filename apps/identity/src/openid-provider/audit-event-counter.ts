@@ -45,8 +45,13 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   function add(entry: TallyEntry): void {
     const key = JSON.stringify([entry.operation, entry.application, entry.proven, entry.user, entry.outcome])
     const existing = entries.get(key)
-    if (!existing && entries.size >= maxEntries && entry.application !== '') return add({ ...entry, application: '' })
-    if (!existing) return void entries.set(key, entry)
+    if (!existing) {
+      const isFull = entries.size >= maxEntries
+      // Above the maximum, all other applications share one entry without a name.
+      if (isFull && entry.application !== '') add({ ...entry, application: '' })
+      else entries.set(key, entry)
+      return
+    }
     existing.count += entry.count
     if (entry.from < existing.from) existing.from = entry.from
     if (entry.until > existing.until) existing.until = entry.until
@@ -61,14 +66,14 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     clearTimeout(timer)
     timer = undefined
     if (entries.size === 0) return
-    const writing = entries
+    const entriesToWrite = entries
     entries = new Map()
     try {
       await sql`
         insert into audit (operation, actor, client, object, request_id, address, details)
         select n.operation, coalesce(n."user", case when n.proven then a.uid end), coalesce(a.client, u.client), n.application, '',
           n.address, n.details
-        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(toAuditRow))}) as n(
+        from jsonb_to_recordset(${JSON.stringify([...entriesToWrite.values()].map(toAuditRow))}) as n(
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
         left join sso_client_configs a on a.sso_client_id = n.application
         left join users u on u.uid = n."user"`.execute(db)
@@ -77,12 +82,16 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
         { err: error },
         'the counts of applications could not be written to the audit log; the next try is in a minute',
       )
-      for (const entry of writing.values()) add(entry)
+      for (const entry of entriesToWrite.values()) add(entry)
       scheduleFlush()
     }
   }
 
-  const flush = () => (flushing = flushing.then(write))
+  /** Writes one flush after the other. */
+  function flush(): Promise<void> {
+    flushing = flushing.then(write)
+    return flushing
+  }
 
   return {
     count({ address, ...event }) {

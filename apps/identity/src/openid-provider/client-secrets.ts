@@ -33,13 +33,13 @@ export function createSecretVerifier(db: Kysely<DB>) {
   const readSharedWait = coalesceQueries((key) => readRemainingWait(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, secret: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
-    const right = stored.length === 32 && timingSafeEqual(hashSecret(secret), stored)
+    const isCorrect = stored.length === 32 && timingSafeEqual(hashSecret(secret), stored)
     const ctx = Provider.ctx
     const key = `application:${clientId}@${toNetworkPrefix((ctx?.req as Request | undefined)?.ip ?? '')}`
-    const wait = Math.ceil(await (right ? readSharedWait(key) : countFailure(db, key)))
-    if (wait <= 0) return right
-    ctx?.set('Retry-After', String(wait))
-    throw new TooManySecrets(wait)
+    const waitSeconds = Math.ceil(isCorrect ? await readSharedWait(key) : await countFailure(db, key))
+    if (waitSeconds <= 0) return isCorrect
+    ctx?.set('Retry-After', String(waitSeconds))
+    throw new TooManySecrets(waitSeconds)
   }
 }
 
@@ -63,6 +63,7 @@ async function readRemainingWait(db: Kysely<DB>, key: string): Promise<number> {
   return rows[0]?.seconds ?? 0
 }
 
+/** Counts a wrong secret. Returns the seconds for which the network must now wait, or 0. */
 async function countFailure(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{
     seconds: number

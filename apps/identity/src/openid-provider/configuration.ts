@@ -33,7 +33,7 @@ const readExtraMetadata = (client: unknown) => client as ExtraMetadata
 export function buildProviderConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
   const { prefix, secure } = parsePublicAddress(IDENTITY_PUBLIC_URL)
-  const longest = SESSION_DAYS * daySeconds
+  const sessionSeconds = SESSION_DAYS * daySeconds
   const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
 
   return {
@@ -79,11 +79,14 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
       IdToken: 60 * minutes,
       Interaction: 60 * minutes,
       // An anonymous session lasts only as long as a pending sign-in.
-      Session: (_ctx, session) => (session.accountId ? longest : 60 * minutes),
-      Grant: longest,
+      Session: (_ctx, session) => (session.accountId ? sessionSeconds : 60 * minutes),
+      Grant: sessionSeconds,
       /** The lifetime starts at the sign-in; refreshes do not extend it. */
-      RefreshToken: (_ctx, token) =>
-        Math.max(1, (token.iiat ?? Math.floor(Date.now() / 1000)) + longest - Math.floor(Date.now() / 1000)),
+      RefreshToken: (_ctx, token) => {
+        const now = Math.floor(Date.now() / 1000)
+        const signedInAt = token.iiat ?? now
+        return Math.max(1, signedInAt + sessionSeconds - now)
+      },
     },
     rotateRefreshToken: true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),

@@ -54,22 +54,26 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
   const { loginAccount, destroy, persist } = prototype
   const get = provider.Session.get.bind(provider.Session)
-  provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
+  provider.Session.get = async function getSession(ctx: KoaContextWithOIDC) {
     const session = await get(ctx)
+    // oidc-provider does not store a session that is marked as destroyed.
     if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
     return session
   } as typeof get
-  prototype.loginAccount = function login(this: SessionLike, details: Parameters<typeof loginAccount>[0]) {
+  prototype.loginAccount = function loginWithSignInSession(
+    this: SessionLike,
+    details: Parameters<typeof loginAccount>[0],
+  ) {
     const session = Provider.ctx?.oidc.entities.Interaction?.result?.login?.['session']
     if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
     this.uid = session
     loginAccount.call(this as never, details)
   }
   // For an error of the device pages, oidc-provider changes a session that it has not stored, and would fail.
-  prototype.persist = async function save(this: SessionLike) {
+  prototype.persist = async function persistStoredSession(this: SessionLike) {
     return typeof this.exp === 'number' ? persist.call(this as never) : ''
   }
-  prototype.destroy = async function end(this: SessionLike) {
+  prototype.destroy = async function endWithSignInSession(this: SessionLike) {
     if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)
     await destroy.call(this as never)
   }
@@ -116,13 +120,13 @@ const unavailableError = {
 
 /** Answers 503 `temporarily_unavailable` instead of oidc-provider's server error if the database was unavailable. */
 function answerTemporarilyUnavailable(provider: Provider): void {
-  const down = new WeakSet<object>()
+  const requestsDuringOutage = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
-    if (isUnavailable(error)) down.add(ctx)
+    if (isUnavailable(error)) requestsDuringOutage.add(ctx)
   })
   provider.use(async (ctx: Context, next: Next) => {
     await next()
-    if (!down.has(ctx)) return
+    if (!requestsDuringOutage.has(ctx)) return
     const location = ctx.response.get('Location')
     if (location) return ctx.set('Location', replaceServerError(location))
     ctx.status = 503

@@ -31,13 +31,15 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
     if (oidc?.route !== 'introspection' || body?.error !== unsupportedTokenType || !oidc.client) return
     const { client } = oidc
     const token = String(oidc.params?.['token'])
-    const mayKnow = client.clientAuthMethod !== 'none'
-    ctx.body = (mayKnow && (await activeClaims(token, client as unknown as ExtraMetadata))) || { active: false }
+    const isAuthenticated = client.clientAuthMethod !== 'none'
+    const claims = isAuthenticated ? await findActiveClaims(token, client as unknown as ExtraMetadata) : undefined
+    ctx.body = claims ?? { active: false }
     ctx.status = 200
   }
 
-  async function activeClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
-    const presented = await presentedBy(token)
+  /** Returns the claims of an active token; undefined for any other token. */
+  async function findActiveClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
+    const presented = await verifyCredential(token)
     const principal = presented && (await findPrincipal(db, presented.credential))
     const caller = presented && toCaller(principal, presented)
     if (!caller || !principal || principal.client.id !== tenant) return undefined
@@ -60,7 +62,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
     }
   }
 
-  async function presentedBy(token: string): Promise<PresentedCredential | undefined> {
+  async function verifyCredential(token: string): Promise<PresentedCredential | undefined> {
     try {
       return toPresentedCredential(await verify(token))
     } catch {

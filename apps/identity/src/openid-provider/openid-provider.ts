@@ -47,18 +47,18 @@ export function createOpenIdProvider({
   logger,
   tally = createAuditTally(db, logger),
 }: OpenIdProviderOptions): OpenIdProvider {
-  let instance: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
+  let instance: { keys: JWK[]; provider: Provider; handle: ReturnType<Provider['callback']> } | undefined
 
-  const current = async () => {
+  const instanceForCurrentKeys = async () => {
     const privateKeys = await keys.privateKeys()
     if (instance?.keys !== privateKeys) {
       const provider = createProvider({ db, config, keys: privateKeys, logger, tally, signingKeys: keys })
-      instance = { keys: privateKeys, provider, answer: provider.callback() }
+      instance = { keys: privateKeys, provider, handle: provider.callback() }
     }
     return instance!
   }
 
-  const publish = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)
+  const usePublicAddress = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   routes.use(oidcPaths.authorization, setPagePrefix(prefix), limitPendingLogins(), problemPages)
@@ -67,12 +67,20 @@ export function createOpenIdProvider({
   routes.use(oidcPaths.code_verification, setPagePrefix(prefix), deviceLimit, problemPages)
   const pages = [oidcPaths.authorization, oidcPaths.end_session, oidcPaths.code_verification]
   routes.get(pages, limitParameterLength(prefix))
-  routes.all(allOidcPaths, limitFormBody, publish, async (request: Request, response: Response) => {
+  routes.all(allOidcPaths, limitFormBody, usePublicAddress, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
-    await (await current()).answer(request, response)
+    await (await instanceForCurrentKeys()).handle(request, response)
   })
-  routes.use(createInteractionRoutes({ db, config, logger, publish, provider: async () => (await current()).provider }))
-  return { routes, refusalOf: async (metadata) => refusalOf((await current()).provider, metadata) }
+  routes.use(
+    createInteractionRoutes({
+      db,
+      config,
+      logger,
+      usePublicAddress,
+      provider: async () => (await instanceForCurrentKeys()).provider,
+    }),
+  )
+  return { routes, refusalOf: async (metadata) => refusalOf((await instanceForCurrentKeys()).provider, metadata) }
 }
 
 /** Sets the path prefix for the problem pages. */
@@ -89,7 +97,7 @@ const setPagePrefix =
  */
 function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
-  const inTime = formDeadline()
+  const limitFormTime = formDeadline()
   return (request, response, next) => {
     if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address contains a NUL character.')
     delete request.headers['x-forwarded-host']
@@ -97,6 +105,6 @@ function rewriteToPublicAddress(publicUrl: string): RequestHandler {
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
     // oidc-provider adds the hash of its script that submits a form to `script-src`.
     response.set('Content-Security-Policy', `${buildPagePolicy()}; script-src 'self'`)
-    inTime(request, response, next)
+    limitFormTime(request, response, next)
   }
 }

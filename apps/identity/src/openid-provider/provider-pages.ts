@@ -22,8 +22,8 @@ export const createErrorRenderer = (settings: ConsoleSettings) =>
     const pageFacts = describePage(ctx)
     const texts = readPageTexts(pageFacts.language)
     const { client_id: clientId } = ctx.oidc.params ?? {}
-    const off = isConsole(clientId as string | undefined) && whyConsoleIsOff(settings)
-    const technical = [out.error, off || out.error_description].filter(Boolean).join(': ')
+    const consoleOffReason = isConsole(clientId as string | undefined) ? whyConsoleIsOff(settings) : undefined
+    const technical = [out.error, consoleOffReason || out.error_description].filter(Boolean).join(': ')
     const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
     const message = readRefusalTexts(texts, out.error)
     sendProviderPage(ctx, renderMessagePage({ ...pageFacts, ...message, note, status: 'problem' }))

@@ -37,7 +37,8 @@ export function limitPendingLogins({
   // The networks are ordered by the start of their count, oldest first.
   const networks = new Map<string, PendingLogins>()
 
-  const networkOf = (address: string): PendingLogins => {
+  /** Returns the count of a network. Starts a new count after `windowMs`; the oldest count makes way if the map is full. */
+  const findOrAddNetwork = (address: string): PendingLogins => {
     const key = toNetworkPrefix(address)
     const existing = networks.get(key)
     if (existing && Date.now() - existing.since < windowMs) return existing
@@ -49,7 +50,7 @@ export function limitPendingLogins({
   }
 
   return (request, response, next) => {
-    const network = networkOf(request.ip ?? '')
+    const network = findOrAddNetwork(request.ip ?? '')
     const isResumed = request.path !== '/'
     if (!isResumed) {
       if (network.count >= maxLogins)

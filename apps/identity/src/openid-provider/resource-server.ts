@@ -39,7 +39,7 @@ const listClientRoles = (client: Client | undefined): readonly string[] =>
 const parseScope = (scope: unknown): string[] => (typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [])
 
 const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
-  parseScope(scope).some((requestedRoles) => roles.includes(requestedRoles))
+  parseScope(scope).some((name) => roles.includes(name))
 
 const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
 
@@ -55,9 +55,7 @@ function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): stri
 function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
   // A client-credentials request for a forbidden scope fails, because the application would notice its absence late.
-  const lacked = isClientGrant(ctx)
-    ? parseScope(scope).find((requestedRoles) => !roles.includes(requestedRoles))
-    : undefined
+  const lacked = isClientGrant(ctx) ? parseScope(scope).find((name) => !roles.includes(name)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
   const isRoleRequested = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)
   if (!isRoleRequested) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')

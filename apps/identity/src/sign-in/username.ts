@@ -15,7 +15,8 @@ const technicalLetters =
  * width, composition, invisible characters, or letters of another script that look alike.
  */
 export function toSkeleton(username: string): string {
-  // The Turkish İ becomes an i with a dot above it, which looks like an i.
+  // Some letters have several small forms, such as ς and σ. The detour over capitals leaves one of them. The Turkish İ
+  // becomes an i with a dot above it, which looks like an i.
   const folded = username
     .normalize('NFKC')
     .replace(invisibleCharacters, '')
@@ -72,7 +73,7 @@ const confusableMap = new Map(
 )
 
 /** Maps all kinds of dashes, apostrophes and low lines to the characters on keyboards. */
-const keys: [RegExp, string][] = [
+const keyboardCharacters: [RegExp, string][] = [
   [/[\p{Pd}\u02d7\u2043\u2212\u2796]/gu, '-'],
   [
     /[`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u055a\u05f3\u07f4\u07f5\u2018\u2019\u201b\u2032\u2035\ua78b\ua78c]/gu,
@@ -83,11 +84,11 @@ const keys: [RegExp, string][] = [
 ]
 
 /** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by the characters on keyboards. */
-const replaceLookAlikes = (text: string): string =>
-  keys.reduce(
-    (plain, [kind, key]) => plain.replace(kind, key),
-    [...text].map((letter) => confusableMap.get(letter) ?? letter).join(''),
-  )
+function replaceLookAlikes(text: string): string {
+  let plain = [...text].map((letter) => confusableMap.get(letter) ?? letter).join('')
+  for (const [lookAlikes, key] of keyboardCharacters) plain = plain.replace(lookAlikes, key)
+  return plain
+}
 
 /** The scripts of today's names, by Unicode's script names. Usernames may not contain letters of other scripts. */
 const scriptNames = [
@@ -111,12 +112,9 @@ const inAnyScript = /\p{scx=Common}|\p{scx=Inherited}/u
 /** Returns whether one language can write the whole text. Digits and punctuation belong to every language. */
 function isOneScript(text: string): boolean {
   const letters = [...text].filter((letter) => !inAnyScript.test(letter))
-  const scriptsOf = (letter: string) =>
-    scriptNames.filter((script) => scriptExtensionPatterns.get(script)!.test(letter))
-  const candidates = [...scriptNames.map((script) => [script]), ...combinableScripts]
-  return candidates.some((allowed) =>
-    letters.every((letter) => scriptsOf(letter).some((script) => allowed.includes(script))),
-  )
+  const isIn = (letter: string, script: string) => scriptExtensionPatterns.get(script)!.test(letter)
+  const writingSystems = [...scriptNames.map((script) => [script]), ...combinableScripts]
+  return writingSystems.some((scripts) => letters.every((letter) => scripts.some((script) => isIn(letter, script))))
 }
 
 /** Returns whether the text contains a letter outside these scripts. */

@@ -105,7 +105,10 @@ describe('signing keys', () => {
       signsFrom: expect.any(Date),
     })
     const [next] = await kidsIn('NEXT')
-    expect(await rotateKeys(service.db, rotation.ring, true)).toEqual({ outcome: 'rotated', kid: next })
+    expect(await rotateKeys(service.db, rotation.ring, { immediately: true })).toEqual({
+      outcome: 'rotated',
+      kid: next,
+    })
     expect(await kidsIn('CURRENT')).toEqual([next])
     await expireCachedKeys()
   })
@@ -113,7 +116,7 @@ describe('signing keys', () => {
 
 describe('a rotation', () => {
   const rotate = async () => {
-    await rotateKeys(service.db, rotation.ring, true)
+    await rotateKeys(service.db, rotation.ring, { immediately: true })
     await expireCachedKeys()
   }
 
@@ -164,7 +167,7 @@ describe('a rotation', () => {
 it('another process signs with the new key within a minute of its rotation', async () => {
   const other = createSigningKeys(service.db, rotation.ring)
   await other.current()
-  await rotateKeys(service.db, rotation.ring, true)
+  await rotateKeys(service.db, rotation.ring, { immediately: true })
   const [kid] = await kidsIn('CURRENT')
   expect((await other.current()).kid).not.toBe(kid)
   skippedMs += 61_000

@@ -13,19 +13,19 @@ export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailC
   const { title, sentences } = emailTextByEvent[event](alert, subjectName)
   const message = toSingleLine(alert.message, 2_000)
   const code = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
+  const limitNotice =
+    leftOutUntil &&
+    `Your organisation gets at most ${maxMailsPerHour} such emails an hour, and this is the last one. No further emails are sent until ${formatTime(leftOutUntil)}: look at the status of your other objects.`
+  const paragraphs = [
+    ...sentences,
+    message,
+    `What to do: ${getAlertAdvice({ event, kind, errorCode })}`,
+    run === null ? '' : `Run id: ${run}.${code}`,
+    limitNotice ?? '',
+  ]
   return {
     subject: `${title}: ${subject}`,
-    paragraphs: [
-      ...sentences,
-      ...(message === '' ? [] : [message]),
-      `What to do: ${getAlertAdvice({ event, kind, errorCode })}`,
-      ...(run === null ? [] : [`Run id: ${run}.${code}`]),
-      ...(leftOutUntil === undefined
-        ? []
-        : [
-            `Your organisation gets at most ${maxMailsPerHour} such emails an hour, and this is the last one. No further emails are sent until ${formatTime(leftOutUntil)}: look at the status of your other objects.`,
-          ]),
-    ],
+    paragraphs: paragraphs.filter((paragraph) => paragraph !== ''),
     command: {
       label: 'This command shows more. TOKEN is an API token of yours, or an access token:',
       line: createLogCommand(alert, publicUrl),
@@ -40,7 +40,7 @@ interface EmailText {
 }
 
 const emailTextByEvent: Readonly<
-  Record<NonNullable<AlertContent['event']>, (alert: AlertContent, called: string) => EmailText>
+  Record<NonNullable<AlertContent['event']>, (alert: AlertContent, subjectName: string) => EmailText>
 > = {
   FAILED: ({ finished, failures }, subjectName) => ({
     title: 'Failed',

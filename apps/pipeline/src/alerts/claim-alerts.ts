@@ -70,10 +70,10 @@ export async function releaseAlert(db: Kysely<DB>, { id }: ClaimedAlert): Promis
  * the reason.
  */
 export async function giveUpUnsendableAlerts(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
-  const old = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
+  const hasWaitedADay = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
     and try_after <= now()`
-  if (channel === 'WEBHOOK') await sql`delete from alerts where ${old}`.execute(db)
-  else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${old}`.execute(db)
+  if (channel === 'WEBHOOK') await sql`delete from alerts where ${hasWaitedADay}`.execute(db)
+  else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${hasWaitedADay}`.execute(db)
 }
 
 /** Stores the reason why alerts wait, for users who look for a missing email. */
@@ -100,21 +100,19 @@ export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, per
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
   const claimedByClient = new Map<string, number>()
   /** Clients, least recently served first. */
-  const served = new Set<string>()
-
+  const servedClients = new Set<string>()
   async function claim(): Promise<FairClaim | undefined> {
-    const due = new Set(await listClientsWithDueAlerts(db, channel))
-    const inTurn = [
-      ...[...due].filter((client) => !served.has(client)),
-      ...[...served].filter((client) => due.has(client)),
-    ]
-    for (const client of inTurn) {
-      const before = claimedByClient.get(client) ?? 0
-      const alert = before < perClient ? await claimAlert(db, channel, client) : undefined
+    const dueClients = new Set(await listClientsWithDueAlerts(db, channel))
+    const neverServed = [...dueClients].filter((client) => !servedClients.has(client))
+    const servedBefore = [...servedClients].filter((client) => dueClients.has(client))
+    for (const client of [...neverServed, ...servedBefore]) {
+      const claimedCount = claimedByClient.get(client) ?? 0
+      const alert = claimedCount < perClient ? await claimAlert(db, channel, client) : undefined
       if (!alert) continue
-      served.delete(client)
-      served.add(client)
-      claimedByClient.set(client, before + 1)
+      // The client moves to the end of the order.
+      servedClients.delete(client)
+      servedClients.add(client)
+      claimedByClient.set(client, claimedCount + 1)
       return { alert, [Symbol.dispose]: () => release(client) }
     }
     return undefined

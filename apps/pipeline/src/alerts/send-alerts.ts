@@ -42,27 +42,27 @@ const stopTimeoutMs = 5_000
  * another, so that a slow webhook or mail server delays only its own slot.
  */
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
-  const { db, sendMail, webhook, logger, intervalMs: every = 3_000 } = options
+  const { db, sendMail, webhook, logger, intervalMs = 3_000 } = options
   const countOutcome = createOutcomeCounter(options.registry)
-  const start = (round: (signal: AbortSignal) => Promise<boolean>) =>
+  const startLoop = (round: (signal: AbortSignal) => Promise<boolean>) =>
     startPollingLoop(round, {
-      pauseMs: every,
-      stopTimeoutMs: stopTimeoutMs,
+      pauseMs: intervalMs,
+      stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
   const startSlots = (channel: Channel) => {
     const claim = createFairClaimer(db, channel, concurrencyLimits)
     return Array.from({ length: concurrencyLimits.total }, () =>
-      start((signal) => sendNext(options, claim, signal, countOutcome)),
+      startLoop((signal) => sendNext(options, claim, signal, countOutcome)),
     )
   }
   const loops = [
-    ...(sendMail ? startSlots('MAIL') : [start(() => giveUpMails(db))]),
-    ...(webhook ? startSlots('WEBHOOK') : [start(() => giveUpWebhookCalls(db))]),
+    ...(sendMail ? startSlots('MAIL') : [startLoop(() => giveUpMails(db))]),
+    ...(webhook ? startSlots('WEBHOOK') : [startLoop(() => giveUpWebhookCalls(db))]),
   ]
   return {
     async stop() {
-      await Promise.all(loops.map((one) => one.stop()))
+      await Promise.all(loops.map((loop) => loop.stop()))
       await webhook?.close()
     },
   }

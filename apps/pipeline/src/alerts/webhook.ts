@@ -24,11 +24,11 @@ export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 1
 
   return {
     async call(uid, alert, signal) {
-      const { finished, ...about } = alert
+      const { finished, ...details } = alert
       const body = JSON.stringify({
         type: 'run.failed',
         timestamp: finished,
-        data: { ...about, finished, link: createRunsUrl(alert, publicUrl) },
+        data: { ...details, finished, link: createRunsUrl(alert, publicUrl) },
       })
       const timestamp = String(Math.floor(Date.now() / 1000))
       const response = await outgoing.fetch(url, {

@@ -18,10 +18,10 @@ const hourMs = 3_600_000
 export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
   const { addresses, warnings } = await readAlertSetting(trx, run.client)
-  const bad = toBadEvent(run, warnings)
-  if (bad && run.workflow_run_id !== null) return
+  const badEvent = toBadEvent(run, warnings)
+  if (badEvent && run.workflow_run_id !== null) return
   await deleteWaitingAlerts(trx, run.runnable_id)
-  const drafts = [await draftCall(trx, run), await draftMail(trx, run, bad, addresses)].filter(
+  const drafts = [await draftCall(trx, run), await draftMail(trx, run, badEvent, addresses)].filter(
     (draft) => draft !== undefined,
   )
   if (drafts.length === 0) return
@@ -42,15 +42,15 @@ export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promi
     message: run.message ?? '',
     finished: (run.finished_at ?? new Date()).toISOString(),
   }
-  const rows = drafts.flatMap(({ channel, recipients, waitsUntil, ...about }) =>
+  const rows = drafts.flatMap(({ channel, recipients, waitsUntil, ...eventDetails }) =>
     recipients.map((recipient) => ({
       run_id: run.id,
       runnable_id: run.runnable_id,
       client: run.client,
       channel,
       recipient,
-      event: about.event,
-      content: JSON.stringify({ ...content, ...about } satisfies AlertContent),
+      event: eventDetails.event,
+      content: JSON.stringify({ ...content, ...eventDetails } satisfies AlertContent),
       ...(waitsUntil && { created_at: waitsUntil, try_after: waitsUntil }),
     })),
   )
@@ -80,13 +80,13 @@ async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<AlertDraf
 async function draftMail(
   trx: Transaction<DB>,
   run: EndedRun,
-  bad: BadEvent | undefined,
+  badEvent: BadEvent | undefined,
   addresses: readonly string[],
 ): Promise<AlertDraft | undefined> {
   const recipients = [...new Set(addresses.slice(0, maxRecipients))]
   if (recipients.length === 0) return undefined
   const pastAlerts = await readPastAlerts(trx, run, 'MAIL')
-  const event = chooseMailEvent(run, bad, pastAlerts)
+  const event = chooseMailEvent(run, badEvent, pastAlerts)
   if (!event) return undefined
   const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.alike } as const
   const waitsUntil = addHour(pastAlerts.withinHour[event])
@@ -123,10 +123,10 @@ interface PastAlerts {
  */
 function chooseMailEvent(
   { state }: EndedRun,
-  bad: BadEvent | undefined,
+  badEvent: BadEvent | undefined,
   { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
-  if (bad) return last === bad && withinHour[bad] ? undefined : bad
+  if (badEvent) return last === badEvent && withinHour[badEvent] ? undefined : badEvent
   // A run with a warning gets here only if warnings are not reported. It counts as a success, unless the last email was about
   // a warning: that email still describes the state.
   const isSuccess = state === 'OK' || last !== 'WARNING'

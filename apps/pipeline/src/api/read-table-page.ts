@@ -32,9 +32,9 @@ export function answerRows(
   find: () => Promise<ReadableTable>,
 ): Promise<QueryResult | FileDownload> {
   const { query, request } = input
-  const choice = chooseExport(query, request.acceptedType)
-  if (choice)
-    return exportFile({ ...input, operation }, choice, async () => {
+  const exportChoice = chooseExport(query, request.acceptedType)
+  if (exportChoice)
+    return exportFile({ ...input, operation }, exportChoice, async () => {
       const { warehouse, table, object, labels } = await whileReading(input, find)
       const source = { table: { schema: table.schema, name: table.name } }
       return {
@@ -64,6 +64,7 @@ export function answerRows(
   })
 }
 
+/** Runs `callback` in a slot for pages. Aborts it when the caller disconnects, and when it takes too long. */
 const whileReading = <T>({ request, caller }: RowsInput, callback: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   whileConnected(
     {

@@ -59,13 +59,13 @@ export async function receiveUpload(
 }
 
 /**
- * Runs work in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. The server's timeout for
- * silent connections ends with the body: making a large file durable and computing its digest can take longer, and no byte flows then.
+ * Runs `callback` in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. Switches off the
+ * server's timeout for silent connections after the body: making a large file durable can take longer, and no byte is sent then.
  */
 export async function inUploadSlot<T>(
   { client }: Pick<Caller, 'client'>,
   body: IncomingMessage,
-  work: () => Promise<T>,
+  callback: () => Promise<T>,
 ): Promise<T> {
   const { socket } = body
   const silenceTimeoutMs = socket.timeout ?? 0
@@ -76,7 +76,7 @@ export async function inUploadSlot<T>(
   socket.once('close', onClose)
   if (socket.destroyed) onClose()
   try {
-    return await requestSlots.uploads.run(client, work, { signal: disconnected.signal })
+    return await requestSlots.uploads.run(client, callback, { signal: disconnected.signal })
   } finally {
     socket.off('close', onClose)
     body.off('end', onEnd)
@@ -93,12 +93,12 @@ const reservationStepBytes = 16 * 1024 * 1024
  */
 async function* reserveWhileReading(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
   let received = 0
-  let next = 0
+  let nextReservationAt = 0
   for await (const chunk of chunks) {
     received += chunk.length
-    if (received >= next) {
+    if (received >= nextReservationAt) {
       await quota.reserve(received)
-      next = received + reservationStepBytes
+      nextReservationAt = received + reservationStepBytes
     }
     yield chunk
   }

@@ -16,14 +16,14 @@ export const recordedProperties = {
 } satisfies Properties
 
 /** Selects a value of the last run of a row. Dry runs do not count, as in the status of an object. */
-const ofLastRun = (value: RawBuilder<unknown>) => sql`(
+const selectFromLastRun = (value: RawBuilder<unknown>) => sql`(
   select ${value} from runs l where l.runnable_id = r.id and l.action <> 'DRY_RUN' order by l.id desc limit 1)`
 
-export const lastRunStatus = sql<string>`coalesce(${ofLastRun(sql`l.state`)}, 'NEVER_RUN')`
+export const lastRunStatus = sql<string>`coalesce(${selectFromLastRun(sql`l.state`)}, 'NEVER_RUN')`
 
 /** The properties of every object with runs, with the values of its field `status`. */
 export const lastRunProperties = {
-  lastRun: { type: 'date-time', column: ofLastRun(sql`coalesce(l.started_at, l.created_at)`) },
+  lastRun: { type: 'date-time', column: selectFromLastRun(sql`coalesce(l.started_at, l.created_at)`) },
   lastRunStatus: { type: 'enum', column: lastRunStatus, values: runStatuses, required: true },
 } satisfies Properties
 
@@ -68,11 +68,11 @@ export async function lookUpUsernames(uids: Iterable<string | null>, identity: I
 
 /** Returns a look-up of the usernames of the users who created and last updated each of these rows. */
 export async function lookUpAuthors(rows: readonly AuthoredRow[], identity: IdentityLookups) {
-  const name = await lookUpUsernames(
+  const usernameOf = await lookUpUsernames(
     rows.flatMap((row) => [row.created_by, row.updated_by]),
     identity,
   )
-  return (row: AuthoredRow) => ({ createdBy: name(row.created_by), lastUpdatedBy: name(row.updated_by) })
+  return (row: AuthoredRow) => ({ createdBy: usernameOf(row.created_by), lastUpdatedBy: usernameOf(row.updated_by) })
 }
 
 function noUsersIfUnavailable(error: unknown): Map<string, { username: string }> {

@@ -83,11 +83,13 @@ export async function readClientTimeZone({ identity, caller }: RequestContext): 
 export function formatTrigger(row: ScheduleRow, zone: string | undefined): string | undefined {
   const schedule = toSchedule(row)
   const expression = toCronExpression(schedule)
-  const triggered = expression && (zone ? `${expression} (${zone})` : expression)
-  if (!schedule.continuouslyUpdated) return triggered
+  const trigger = expression && zone ? `${expression} (${zone})` : expression
+  if (!schedule.continuouslyUpdated) return trigger
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = [triggered && `at ${triggered}`, hours && formatInterval(hours, 'hour')].filter(Boolean).join(' and ')
-  return (
-    [minutes && formatInterval(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
-  )
+  const fullLoadTimes = [trigger && `at ${trigger}`, hours && formatInterval(hours, 'hour')]
+    .filter(Boolean)
+    .join(' and ')
+  const fullLoads = fullLoadTimes && `full load ${fullLoadTimes}`
+  const increments = minutes && formatInterval(minutes, 'minute')
+  return [increments, fullLoads].filter(Boolean).join('; ') || undefined
 }

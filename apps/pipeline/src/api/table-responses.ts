@@ -119,9 +119,10 @@ function formatDataType({
   precision,
   scale,
 }: Pick<WarehouseColumn, 'dataType'> & Record<'length' | 'precision' | 'scale', number | undefined>): string {
-  const word = dataType.replace(/_\d+$/, '').replaceAll('_', ' ').toLowerCase()
+  const typeName = dataType.replace(/_\d+$/, '').replaceAll('_', ' ').toLowerCase()
   const size = precision === undefined ? length : `${precision}, ${scale ?? 0}`
-  return `${word[0]!.toUpperCase()}${word.slice(1)}${size === undefined ? '' : `(${size})`}`
+  const sizeText = size === undefined ? '' : `(${size})`
+  return `${typeName[0]!.toUpperCase()}${typeName.slice(1)}${sizeText}`
 }
 
 const numericTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
@@ -133,7 +134,9 @@ const timeTypes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
  */
 function toNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
   if (text === undefined) return undefined
-  const number = numericTypes.has(dataType) ? Number(text) : timeTypes.has(dataType) ? parseTime(text) : Number.NaN
+  let number = Number.NaN
+  if (numericTypes.has(dataType)) number = Number(text)
+  else if (timeTypes.has(dataType)) number = parseTime(text)
   return Number.isFinite(number) ? number : undefined
 }
 
@@ -142,9 +145,12 @@ function parseTime(text: string): number {
   const [, date, time = '00:00:00', zone = '+00'] =
     /^(\d{4,6}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d(?::?\d\d)?|Z)?$/.exec(text) ?? []
   if (!date) return Number.NaN
-  const year = date.split('-')[0]!.length > 4 ? `+${date.padStart(12, '0')}` : date
-  const offset = zone === 'Z' ? 'Z' : zone.length === 3 ? `${zone}:00` : zone
-  return Date.parse(`${year}T${time.replace(/(\.\d{3})\d+$/, '$1')}${offset}`)
+  // JavaScript reads a year of more than four digits only with a sign and six digits.
+  const hasLongYear = date.split('-')[0]!.length > 4
+  const isoDate = hasLongYear ? `+${date.padStart(12, '0')}` : date
+  const isoTime = time.replace(/(\.\d{3})\d+$/, '$1')
+  const isoZone = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone
+  return Date.parse(`${isoDate}T${isoTime}${isoZone}`)
 }
 
 /** Converts bytes to megabytes (10^6 bytes), rounded to two decimal places. */

@@ -44,18 +44,22 @@ export interface RejectedRow {
 const formatNumber = (amount: number) => amount.toLocaleString('en')
 const formatAmount = (amount: number, noun: string) => `${formatNumber(amount)} ${amount === 1 ? noun : `${noun}s`}`
 
+/** Returns the message of a run that pushed a view. */
 export function describePush(viewName: string, pushed: PushResult, { dryRun }: ImportOptions): string {
-  const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
+  const { rows, sent, imported, updated, ignored, deleted, warning } = pushed
   if (rows === 0) return `${viewName} has no rows: nothing was sent.`
-  const without =
-    empty > 0 ? ` ${formatAmount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
-  const refused =
-    rejected > 0
-      ? ` ${formatAmount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} rejected, the first for this reason: ${firstRejected ?? 'DHIS2 gives no reason'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} See the rejected rows of the run, and correct them in the source.`
-      : ''
-  const warns = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
-  if (sent === 0) return `Nothing of ${viewName} was sent.${without}${refused}`
+  const unsentRows = `${describeEmpty(pushed)}${describeRejected(pushed)}`
+  if (sent === 0) return `Nothing of ${viewName} was sent.${unsentRows}`
   const tense = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
-  const did = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
-  return `Sent ${formatAmount(sent, 'value')} of ${viewName}. ${tense} ${did}.${without}${refused}${warns}`
+  const counts = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
+  const warningText = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
+  return `Sent ${formatAmount(sent, 'value')} of ${viewName}. ${tense} ${counts}.${unsentRows}${warningText}`
+}
+const describeEmpty = ({ empty }: PushResult): string =>
+  empty === 0 ? '' : ` ${formatAmount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.`
+function describeRejected({ rejected, firstRejected = 'DHIS2 gives no reason' }: PushResult): string {
+  if (rejected === 0) return ''
+  const rows = `${formatAmount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} rejected`
+  const reason = /[.!?]$/.test(firstRejected) ? firstRejected : `${firstRejected}.`
+  return ` ${rows}, the first for this reason: ${reason} See the rejected rows of the run, and correct them in the source.`
 }

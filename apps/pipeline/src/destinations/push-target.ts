@@ -55,7 +55,6 @@ export const baseUrl = (url: string): string =>
     .replace(/\/+$/, '')
 
 /** Whether two addresses have the same base address. Host names are compared case-insensitively. */
-export function isSameTarget(one: string, other: string): boolean {
-  const [before, after] = [one, other].map((url) => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url))
-  return before === after
-}
+export const isSameTarget = (one: string, other: string): boolean => normalizeAddress(one) === normalizeAddress(other)
+/** Returns the base address in the form of `URL`. An invalid address stays as it is. */
+const normalizeAddress = (url: string): string => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url)

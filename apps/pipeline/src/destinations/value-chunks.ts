@@ -20,7 +20,8 @@ export async function* splitChunks<T extends ValueItem>(
   for await (const item of items) {
     const size = Buffer.byteLength(item.json) + 1
     const { values, bytes: maxBytes } = limits()
-    if (chunk.length > 0 && (chunk.length >= values || bytes + size > maxBytes)) {
+    const isFull = chunk.length >= values || bytes + size > maxBytes
+    if (chunk.length > 0 && isFull) {
       yield chunk
       chunk = []
       bytes = 0

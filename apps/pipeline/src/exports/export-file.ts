@@ -61,14 +61,14 @@ export async function exportFile(
   const { caller, request, exports, share = caller.client } = input
   const { headers, method } = request.stream
   const rows = await find()
-  const encoding =
-    compressibleFormats.has(choice.format) && acceptsGzip(headers['accept-encoding']) ? ('gzip' as const) : undefined
-  const described = {
+  const isCompressed = compressibleFormats.has(choice.format) && acceptsGzip(headers['accept-encoding'])
+  const encoding = isCompressed ? ('gzip' as const) : undefined
+  const fileHead = {
     mediaType: choice.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : exportMediaTypes[choice.format],
     fileName: `${rows.fileName}.${choice.format}`,
     encoding,
   }
-  if (method === 'HEAD') return new FileDownload({ ...described, bytes: undefined, isContinued: false, onClose() {} })
+  if (method === 'HEAD') return new FileDownload({ ...fileHead, bytes: undefined, isContinued: false, onClose() {} })
   const reader = caller.uid || request.address
   const key = method === 'GET' ? JSON.stringify([caller.client, reader, request.url, choice, encoding]) : undefined
   const disconnected = new AbortController()
@@ -91,7 +91,7 @@ export async function exportFile(
       signal: disconnected.signal,
       read: (signal) => readFile(input, choice, rows, encoding, signal),
     }))
-  // Later requests reuse the connection.
+  // Later requests reuse the connection, so the listener is removed.
   const started = await findOrStart().finally(() => socket.off('close', disconnect))
   const attached = started.attach()
   const detach = () => attached.detach()
@@ -103,7 +103,7 @@ export async function exportFile(
       await started.spool.size().finally(() => socket.off('close', detach))
     }
     return new FileDownload({
-      ...described,
+      ...fileHead,
       bytes: started.spool,
       isContinued: continued !== undefined,
       onClose: detach,
@@ -126,7 +126,7 @@ async function* readFile(
   let outcome = 'FAILED'
   using reading = limitReading(exports.readLimits, signal)
   try {
-    openedExport = await open(textFormatOf(format, dialect), reading.signal)
+    openedExport = await open(chooseTextFormat(format, dialect), reading.signal)
     const rows = { ...openedExport, bytes: reading.limit(openedExport.bytes) }
     const bytes = encodeRows(format, rows, reading.signal)
     yield* encoding ? compress(bytes) : bytes
@@ -148,8 +148,11 @@ async function* readFile(
   }
 }
 
-const textFormatOf = (format: ExportChoice['format'], dialect: ExportChoice['dialect']): RowTextFormat =>
-  format === 'ndjson' ? 'NDJSON' : format === 'csv' && dialect === 'excel' ? 'EXCEL_CSV' : 'CSV'
+/** Returns the format in which the source sends the rows. The formats of `encodedFormats` are made of CSV. */
+function chooseTextFormat(format: ExportChoice['format'], dialect: ExportChoice['dialect']): RowTextFormat {
+  if (format === 'ndjson') return 'NDJSON'
+  return format === 'csv' && dialect === 'excel' ? 'EXCEL_CSV' : 'CSV'
+}
 
 const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
 
@@ -179,7 +182,7 @@ async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
   const source = bytes[Symbol.asyncIterator]()
   const feed = async () => {
-    // The next chunk may reuse the memory of the one before.
+    // Each chunk is written before the next is read, because the next may reuse its memory.
     for (let next = await source.next(); !next.done; next = await source.next()) await write(next.value)
     gzip.end()
   }
@@ -199,6 +202,7 @@ function acceptsGzip(header: string | string[] | undefined): boolean {
   return entry !== undefined && !/;\s*q\s*=\s*0(\.0*)?\s*$/i.test(entry)
 }
 
+/** Translates the error of a value that the format cannot hold. Returns other errors as they are. */
 function toProblem(error: unknown): unknown {
   if (!(error instanceof UnencodableValueError)) return error
   return new Problem(422, 'not-exportable', 'The rows do not fit into this format.', { detail: error.message })

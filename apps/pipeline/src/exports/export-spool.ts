@@ -33,7 +33,8 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 
   async append(bytes: Uint8Array): Promise<void> {
-    for (let position = 0; position < bytes.length; ) {
+    let position = 0
+    while (position < bytes.length) {
       const { bytesWritten } = await write(this.#descriptor, bytes, position, bytes.length - position, this.#length)
       position += bytesWritten
       this.#length += bytesWritten
@@ -49,12 +50,14 @@ export class ExportSpool implements DownloadBytes, Disposable {
     this.#end({ error })
   }
 
+  /** Waits until the export is complete, and returns its number of bytes. Throws the error of `fail`. */
   async size(): Promise<number> {
     while (!this.#outcome) await this.#changed.promise
     if ('error' in this.#outcome) throw this.#outcome.error
     return this.#length
   }
 
+  /** Yields the bytes from a position, and waits for bytes that are not written yet. A chunk is valid until the next one. */
   async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     // The number of a closed descriptor may belong to another file by now.
     if (this.#isClosed) throw createEndedError()
@@ -63,7 +66,8 @@ export class ExportSpool implements DownloadBytes, Disposable {
     const wake = () => this.#notify()
     signal.addEventListener('abort', wake, { once: true })
     try {
-      for (let position = from; ; ) {
+      let position = from
+      for (;;) {
         signal.throwIfAborted()
         if (this.#isDisposed) throw createEndedError()
         if (position < this.#length) {

@@ -15,23 +15,23 @@ export interface LimitedRead extends Disposable {
 
 /** Starts the time limits of a read. Dispose of it when the read has ended. */
 export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
-  const late = new AbortController()
-  const stop = (detail: string) => late.abort(exportTimeout(detail))
-  const whole = setTimeout(() => stop(`Reading took longer than ${formatMs(readMs)}.`), readMs)
-  const either = AbortSignal.any([signal, late.signal])
+  const timedOut = new AbortController()
+  const stop = (detail: string) => timedOut.abort(exportTimeout(detail))
+  const readTimer = setTimeout(() => stop(`Reading took longer than ${formatMs(readMs)}.`), readMs)
+  const stopSignal = AbortSignal.any([signal, timedOut.signal])
 
   return {
-    signal: either,
+    signal: stopSignal,
 
     async *limit(bytes) {
       const source = bytes[Symbol.asyncIterator]()
       // A new promise for each chunk: one that lives as long as the export would keep every chunk that was raced against it.
       let pending = Promise.withResolvers<IteratorResult<Uint8Array>>()
-      const abort = () => pending.reject(either.reason)
-      either.addEventListener('abort', abort, { once: true })
+      const abort = () => pending.reject(stopSignal.reason)
+      stopSignal.addEventListener('abort', abort, { once: true })
       try {
         for (;;) {
-          either.throwIfAborted()
+          stopSignal.throwIfAborted()
           pending = Promise.withResolvers()
           const silence = setTimeout(() => stop(`The source sent nothing for ${formatMs(silenceMs)}.`), silenceMs)
           source.next().then(pending.resolve, pending.reject)
@@ -40,16 +40,16 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
           yield next.value
         }
       } finally {
-        either.removeEventListener('abort', abort)
-        // A source that stalls would not answer.
+        stopSignal.removeEventListener('abort', abort)
+        // A source that stalls would not answer, so after an abort the end of the source is not awaited.
         const returned = source.return?.()
-        if (!either.aborted) await returned
+        if (!stopSignal.aborted) await returned
         else returned?.catch(() => {})
       }
     },
 
     [Symbol.dispose]() {
-      clearTimeout(whole)
+      clearTimeout(readTimer)
     },
   }
 }

@@ -68,26 +68,28 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
     title: 'Too many exports of your organisation are being read.',
   })
 
-  function reserve(client: string, bytes: number): void {
-    const own = (bytesByClient.get(client) ?? 0) + bytes
+  /** Counts bytes on disk; negative when they are freed. */
+  function countBytes(client: string, bytes: number): void {
+    const clientBytes = (bytesByClient.get(client) ?? 0) + bytes
     bytesOfAll += bytes
-    if (own > 0) bytesByClient.set(client, own)
+    if (clientBytes > 0) bytesByClient.set(client, clientBytes)
     else bytesByClient.delete(client)
   }
 
   function assertSpace(client: string): void {
-    const own = bytesByClient.get(client) ?? 0
-    if (own > limits.diskBytes / 2 || bytesOfAll > limits.diskBytes) throw noSpace()
+    const clientBytes = bytesByClient.get(client) ?? 0
+    if (clientBytes > limits.diskBytes / 2 || bytesOfAll > limits.diskBytes) throw createSpaceProblem()
   }
 
-  function add(key: string | undefined, started: RunningExport): void {
+  /** Makes an export findable, unless it has no key. */
+  function addRunning(key: string | undefined, started: RunningExport): void {
     if (key === undefined) return
-    const others = running.get(key)
-    if (others) others.add(started)
+    const exportsOfKey = running.get(key)
+    if (exportsOfKey) exportsOfKey.add(started)
     else running.set(key, new Set([started]))
   }
 
-  function remove(key: string | undefined, endedExport: RunningExport): void {
+  function removeRunning(key: string | undefined, endedExport: RunningExport): void {
     if (key === undefined) return
     const exportsOfKey = running.get(key)
     exportsOfKey?.delete(endedExport)
@@ -99,8 +101,8 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
 
     find(key, id) {
       const exportsOfKey = [...(running.get(key) ?? [])]
-      const fitting = id === undefined ? exportsOfKey : exportsOfKey.filter(({ spool }) => spool.id === id)
-      return fitting.length === 1 ? fitting[0] : undefined
+      const matches = id === undefined ? exportsOfKey : exportsOfKey.filter(({ spool }) => spool.id === id)
+      return matches.length === 1 ? matches[0] : undefined
     },
 
     async start({ client, key, signal, read }) {
@@ -109,32 +111,33 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
       const slot = await slots.acquire(client, { signal })
       const spool = openExportSpool(directory, slot)
       const stop = new AbortController()
-      const first = Promise.withResolvers<void>()
+      const firstBytes = Promise.withResolvers<void>()
       // The rejection is handled below, but perhaps later than it happens.
-      first.promise.catch(() => {})
-      let reservedBytes = 0
-      let clients = 0
+      firstBytes.promise.catch(() => {})
+      let countedBytes = 0
+      let attachedClients = 0
       let hasEnded = false
-      let timer: NodeJS.Timeout | undefined
+      let idleTimer: NodeJS.Timeout | undefined
       const ageTimer = setTimeout(() => end(), limits.maxAgeMs).unref()
 
       const fill = async () => {
         try {
           for await (const bytes of read(stop.signal)) {
             stop.signal.throwIfAborted()
-            reserve(client, bytes.length)
-            reservedBytes += bytes.length
+            countBytes(client, bytes.length)
+            countedBytes += bytes.length
             await spool.append(bytes)
             assertSpace(client)
-            first.resolve()
+            firstBytes.resolve()
           }
           spool.complete()
-          first.resolve()
+          // An export without bytes has started too.
+          firstBytes.resolve()
         } catch (error) {
-          const reason = isDiskFull(error) ? noSpace() : error
-          remove(key, started)
+          const reason = isDiskFull(error) ? createSpaceProblem() : error
+          removeRunning(key, started)
           spool.fail(reason)
-          first.reject(reason)
+          firstBytes.reject(reason)
         } finally {
           slot[Symbol.dispose]()
         }
@@ -143,40 +146,41 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
         if (hasEnded) return
         hasEnded = true
         clearTimeout(ageTimer)
-        remove(key, started)
+        removeRunning(key, started)
         stop.abort(new Error('The export has ended.'))
         spool[Symbol.dispose]()
         // The writer may still be busy with its last bytes.
-        void filled.then(() => reserve(client, -reservedBytes))
+        void filled.then(() => countBytes(client, -countedBytes))
       }
       const started: RunningExport = {
         spool,
         attach() {
-          clients += 1
-          clearTimeout(timer)
+          attachedClients += 1
+          clearTimeout(idleTimer)
           let isAttached = true
           return {
             detach() {
               if (!isAttached) return
               isAttached = false
-              clients -= 1
-              if (clients > 0) return
+              attachedClients -= 1
+              if (attachedClients > 0) return
               if (key === undefined) end()
-              else timer = setTimeout(end, limits.idleMs).unref()
+              else idleTimer = setTimeout(end, limits.idleMs).unref()
             },
           }
         },
       }
-      add(key, started)
+      addRunning(key, started)
       const filled = fill()
-      const cancel = () => first.reject(signal.reason)
+      const cancel = () => firstBytes.reject(signal.reason)
       signal.addEventListener('abort', cancel, { once: true })
       // The client may have disconnected while the export waited for its slot.
       if (signal.aborted) cancel()
       try {
-        await first.promise
+        await firstBytes.promise
       } catch (error) {
-        if (clients === 0) end()
+        // Another request may have attached to the export; then it goes on for that request.
+        if (attachedClients === 0) end()
         throw error
       } finally {
         signal.removeEventListener('abort', cancel)
@@ -186,20 +190,20 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
   }
 }
 
-/** Throws 503 if the disk is full. */
+/** Opens a spool. If that fails, frees the slot and throws; 503 if the disk is full. */
 function openExportSpool(directory: string, slot: Disposable): ExportSpool {
   try {
     return new ExportSpool(directory)
   } catch (error) {
     slot[Symbol.dispose]()
-    throw isDiskFull(error) ? noSpace() : error
+    throw isDiskFull(error) ? createSpaceProblem() : error
   }
 }
 
 const isDiskFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'EFBIG', 'DISK_FULL'].includes((error as { code?: string }).code ?? '')
 
-const noSpace = () =>
+const createSpaceProblem = () =>
   new Problem(503, 'busy', 'The disk space for exports is used up.', {
     detail:
       'Wait until running downloads have ended, or export fewer rows or columns. An operator can raise EXPORT_DISK_LIMIT.',

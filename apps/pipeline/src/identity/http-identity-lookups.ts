@@ -105,10 +105,11 @@ function cachedById<T extends { id: string }>(
   read: (body: { ids: string[] }) => Promise<T[]>,
   limits: { ttl: number; max: number },
 ): (uid: string) => Promise<T | undefined> {
-  const readMany = async (ids: string[]) => new Map((await readBatches(ids, read)).map((one) => [one.id, one]))
+  const readMany = async (ids: string[]) => new Map((await readBatches(ids, read)).map((object) => [object.id, object]))
   return lookupCache(batchLookups(readMany), limits)
 }
 
+/** Reads objects by uid, with several requests if one cannot hold all uids. */
 async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
   const results: T[] = []
   for (let start = 0; start < uids.length; start += maxBatchSize)
@@ -119,7 +120,7 @@ async function readBatches<T>(uids: readonly string[], read: (body: { ids: strin
 /** Returns the objects that exist, by uid. */
 async function findAll<T>(uids: readonly string[], find: (uid: string) => Promise<T | undefined>) {
   const results = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
-  return new Map(results.flatMap(([uid, one]) => (one === undefined ? [] : [[uid, one] as const])))
+  return new Map(results.flatMap(([uid, object]) => (object === undefined ? [] : [[uid, object] as const])))
 }
 
 /**

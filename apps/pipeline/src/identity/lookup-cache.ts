@@ -44,7 +44,7 @@ export function lookupCache<V>(
     noDeleteOnFetchRejection: true,
     // If an entry is evicted during its read, its callers still get the value.
     ignoreFetchAbort: true,
-    async fetchMethod(key, old, { options }) {
+    async fetchMethod(key, staleEntry, { options }) {
       try {
         const entry = await readEntry(key)
         const freshMs = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
@@ -52,9 +52,9 @@ export function lookupCache<V>(
         options.ttl = Math.max(1, entry.cacheable ? freshMs - computeAge(entry) : 0)
         return entry
       } catch (error) {
-        if (!(error instanceof ServiceUnavailable) || !isUsable(old)) throw error
+        if (!(error instanceof ServiceUnavailable) || !isUsable(staleEntry)) throw error
         options.ttl = retryMs
-        return old
+        return staleEntry
       }
     },
   })
@@ -65,16 +65,18 @@ export function lookupCache<V>(
     return { value, readAt, cacheable: value === undefined || isCacheable(value) }
   }
 
-  const isUsable = (old: CacheEntry<V> | undefined): old is CacheEntry<V> =>
-    old?.value !== undefined && old.cacheable && computeAge(old) < ttl + staleFor
+  /** Whether an entry, even a stale one, may be returned while the service is unavailable. */
+  const isUsable = (entry: CacheEntry<V> | undefined): entry is CacheEntry<V> =>
+    entry?.value !== undefined && entry.cacheable && computeAge(entry) < ttl + staleFor
 
   return async (key) => {
     const calledAt = performance.now()
-    const old = cache.peek(key, { allowStale: true })
+    const cachedEntry = cache.peek(key, { allowStale: true })
     const fetched = cache.fetch(key)
-    const entry = isUsable(old)
-      ? await Promise.race([fetched, setTimeout(staleWaitMs, old, { ref: false })])
+    const entry = isUsable(cachedEntry)
+      ? await Promise.race([fetched, setTimeout(staleWaitMs, cachedEntry, { ref: false })])
       : await fetched
+    // An uncacheable value is returned only by a read that started after the call.
     if (entry && (entry.cacheable || entry.readAt >= calledAt)) return entry.value
     return read(key)
   }

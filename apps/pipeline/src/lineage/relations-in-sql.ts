@@ -40,6 +40,7 @@ const openLevel = (defines?: string): SqlLevel => ({
   ...(defines !== undefined && { defines }),
 })
 
+/** Keywords that end a list of tables after FROM. */
 const endOfFrom = new Set([
   'where',
   'group',
@@ -60,6 +61,7 @@ const endOfFrom = new Set([
   'settings',
   'prewhere',
 ])
+/** Keywords that can stand between FROM or JOIN and the name of a relation. */
 const beforeRelation = new Set(['only', 'lateral'])
 
 /** Open parentheses. Each relation is looked up in all of them, so a text with very many would block the process. */
@@ -71,7 +73,7 @@ const maxDepth = 500
  * than `maxDepth`.
  */
 export function relationsInSql(sql: string): NamedRelation[] {
-  const tokens = tokensOf(sql)
+  const tokens = splitTokens(sql)
   const relations = new Map<string, NamedRelation>()
   let levels = [openLevel()]
   let isRelationNext = false
@@ -80,7 +82,7 @@ export function relationsInSql(sql: string): NamedRelation[] {
     const level = levels.at(-1)!
     if (kind === 'mark') {
       if (text === '(' && levels.length > maxDepth) break
-      if (text === '(') levels.push(openLevel(definedExpression(level, tokens[position - 1])))
+      if (text === '(') levels.push(openLevel(enterExpression(level, tokens[position - 1])))
       if (text === ')' && levels.length > 1) closeLevel(levels)
       if (text === ';') levels = [openLevel()]
       isRelationNext = text === ',' && level.isInFrom
@@ -109,10 +111,14 @@ export function relationsInSql(sql: string): NamedRelation[] {
   return [...relations.values()]
 }
 
+/** Keywords between WITH and the query of a common table expression. Any other word there is the expression's name. */
 const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
 
-/** Returns the name of the common table expression whose query opens after this token: `name as (`, `name (columns) as materialized (`. */
-function definedExpression(level: SqlLevel, before: SqlToken | undefined): string | undefined {
+/**
+ * Returns the name of the common table expression that a parenthesis after this token defines: `name as (`, `name (columns) as materialized (`.
+ * After WITH RECURSIVE, the expression is visible in its own query.
+ */
+function enterExpression(level: SqlLevel, before: SqlToken | undefined): string | undefined {
   const isQueryNext = before?.kind === 'name' && !before.isQuoted && ['as', 'materialized'].includes(before.text)
   if (!level.isInWith || !isQueryNext) return undefined
   if (level.isRecursive) level.expressions.add(level.lastName)
@@ -125,7 +131,8 @@ function closeLevel(levels: SqlLevel[]): void {
   if (defines !== undefined) levels.at(-1)!.expressions.add(defines)
 }
 
-function tokensOf(sql: string): SqlToken[] {
+/** Returns the names and marks of SQL, without comments and white space. */
+function splitTokens(sql: string): SqlToken[] {
   return [...splitSql(sql)].flatMap(({ kind, text }): SqlToken[] => {
     if (kind === 'comment' || text.trim() === '') return []
     if (kind === 'quoted name') return [{ kind: 'name', text: text.slice(1, -1).replaceAll('""', '"'), isQuoted: true }]

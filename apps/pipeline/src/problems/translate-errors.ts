@@ -33,8 +33,8 @@ const conflictByConstraint: Record<string, [pointer: string, detail: string]> = 
 
 /** Translates the errors of this service's modules to problems. Undefined for an unexpected error, which is a bug. */
 export function translateDatabaseError(error: unknown): Problem | undefined {
-  const broken = brokenConstraint(error)
-  const conflict = broken && conflictByConstraint[broken.constraint]
+  const violation = brokenConstraint(error)
+  const conflict = violation && conflictByConstraint[violation.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return createVersionProblem(error)
   // An error response, for example because of a wrong service secret, is not an error of the caller.
@@ -45,22 +45,17 @@ export function translateDatabaseError(error: unknown): Problem | undefined {
     const { message: detail } = error
     return new Problem(422, 'source-unreadable', 'The source cannot be read.', { detail, cause: error })
   }
-  if (error instanceof VariableProblem) {
-    const code = error.code.toLowerCase().replaceAll('_', '-')
-    return new Problem(422, code, 'A variable cannot be used like this.', { detail: error.message, cause: error })
-  }
-  if (error instanceof WarehouseProblem) {
-    return error.retryable
-      ? problems.unavailable('warehouse', error)
-      : new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), refusalTitle(error.code), {
-          detail: error.message,
-          cause: error,
-        })
-  }
+  if (error instanceof VariableProblem) return createRefusal(error, 'A variable cannot be used like this.')
+  if (error instanceof WarehouseProblem)
+    return error.retryable ? problems.unavailable('warehouse', error) : createRefusal(error, refusalTitle(error.code))
   if (error instanceof SealProblem) return createMissingKeyProblem(error)
   if (isUnavailable(error)) return problems.unavailable('database', error)
   return undefined
 }
+
+/** Returns a problem with the code of the error in the spelling of the API: `QUERY_TIMEOUT` becomes `query-timeout`. */
+const createRefusal = (error: VariableProblem | WarehouseProblem, title: string): Problem =>
+  new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), title, { detail: error.message, cause: error })
 
 /** Returns the code of a `SourceProblem`, and undefined for any other error. */
 export const sourceProblemCode = (error: unknown): string | undefined =>

@@ -48,25 +48,21 @@ export const combineRefusals =
   }
 
 /** Refuses queries that would read the published rows of the last load instead of the staged rows that the check must see. */
-export function refuseOldRows(
-  preview: StagedRowsPreview,
-  tables: readonly ReadyTable[],
-): NonNullable<CheckRunContext['refusal']> {
+export function refuseOldRows(preview: StagedRowsPreview, tables: readonly ReadyTable[]): QueryRefusal {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
-  const instead = `Write ${names} without a schema to check the rows that are about to be published.`
+  const advice = `Write ${names} without a schema to check the rows that are about to be published.`
 
   /** Explains the server's error that the table is unknown. Before the first publication, the table does not exist. */
   function describeUnpublishedTable(error: unknown): string {
     const table = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
     if (!(error instanceof WarehouseProblem) || !table) throw error
-    return `The query reads ${table.schema}.${table.table}, which was not published yet. ${instead}`
+    return `The query reads ${table.schema}.${table.table}, which was not published yet. ${advice}`
   }
   return async (query: UserQuery, signal) => {
-    const old = await preview.oldRows(query, signal).catch(describeUnpublishedTable)
-    if (typeof old === 'string') return old
-    if (!old) return undefined
-    return old.view
-      ? `The query reads the view ${old.name}, which shows the rows of the last load. ${instead}`
-      : `The query reads ${old.name}, which has the rows of the last load. ${instead}`
+    const published = await preview.oldRows(query, signal).catch(describeUnpublishedTable)
+    if (published === undefined || typeof published === 'string') return published
+    return published.view
+      ? `The query reads the view ${published.name}, which shows the rows of the last load. ${advice}`
+      : `The query reads ${published.name}, which has the rows of the last load. ${advice}`
   }
 }

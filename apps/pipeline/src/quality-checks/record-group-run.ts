@@ -62,18 +62,20 @@ interface CheckVerdict {
 /** Maximum number of checks in a message. */
 const maxNamedChecks = 5
 
+/** Returns the status of a group, and a message that names the checks that are not OK. */
 export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): CheckVerdict {
   if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks. Add checks to it.' }
-  const bad = outcomes.filter(({ status }) => status !== 'OK')
-  if (bad.length === 0)
+  const unsuccessful = outcomes.filter(({ status }) => status !== 'OK')
+  if (unsuccessful.length === 0)
     return {
       status: 'OK',
       message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
     }
-  const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
-  const reasons = bad.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
-  const moreText = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
-  const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
-  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${moreText}`
+  const status = unsuccessful.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
+  const reasons = unsuccessful.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
+  const unnamed = unsuccessful.length - maxNamedChecks
+  const moreText = unnamed > 0 ? ` And ${unnamed} more: see the results.` : ''
+  const count = `${unsuccessful.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
+  const message = `${count} ${unsuccessful.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${moreText}`
   return { status, message: toStorableText(message, 4_500) }
 }

@@ -12,22 +12,22 @@ const minLength = 4
  * prevents only accidental disclosure, because authors of checks can show the results of expressions with a value.
  */
 export function createRedactor(secured: readonly string[]) {
-  const exact = new Set(secured)
+  const securedValues = new Set(secured)
   const longestFirst = secured.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
   const pattern =
     longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu') : undefined
 
-  const text = (words: string): string => {
-    if (exact.has(words)) return redactedText
-    return pattern ? words.replace(pattern, redactedText) : words
+  const text = (original: string): string => {
+    if (securedValues.has(original)) return redactedText
+    return pattern ? original.replace(pattern, redactedText) : original
   }
   const cell = (value: RowCell): RowCell => {
-    if (exact.size === 0 || value === null || typeof value === 'boolean') return value
+    if (securedValues.size === 0 || value === null || typeof value === 'boolean') return value
     if (typeof value === 'string') return text(value)
-    if (typeof value === 'number') return exact.has(String(value)) ? redactedText : value
+    if (typeof value === 'number') return securedValues.has(String(value)) ? redactedText : value
     if (Array.isArray(value)) return value.map(cell)
     const digits = exactNumberOf(value)
-    if (digits !== undefined) return exact.has(digits) ? redactedText : value
+    if (digits !== undefined) return securedValues.has(digits) ? redactedText : value
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [text(key), cell(part as RowCell)]))
   }
   return { text, cell }

@@ -84,6 +84,7 @@ export async function* runChecks(
   }
 }
 
+/** Runs one check. Throws only temporary errors, unexpected errors and the signal's reason; other errors are outcomes. */
 export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
@@ -91,14 +92,11 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
   // Redacts the values of the variables that the check uses; others cannot appear in its result.
   let redact = createRedactor([])
   try {
-    const bound = bindVariables(check.query, variables)
-    redact = createRedactor(
-      [...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!),
-    )
-    const { text, values, texts } = bound
+    const { text, values, texts, names } = bindVariables(check.query, variables)
+    redact = createRedactor([...names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!))
     const query: UserQuery = { text, values, texts, schemas, limits }
-    const refused = await refusal?.(query, signal)
-    if (refused) return checkNotRun(check, redact.text(refused))
+    const refusalSentence = await refusal?.(query, signal)
+    if (refusalSentence) return checkNotRun(check, redact.text(refusalSentence))
     const { columns, rows, complete, isEmpty } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = complete ? rows.length : await countRows(warehouse, query, signal)
@@ -120,11 +118,8 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     const isKnownProblem = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!isKnownProblem) throw error
     const message = redact.text(error.message)
-    return checkNotRun(
-      check,
-      message,
-      error instanceof VariableProblem || safeCodes.has(error.code) ? message : couldNotBeRun,
-    )
+    const isForAll = error instanceof VariableProblem || safeCodes.has(error.code)
+    return checkNotRun(check, message, isForAll ? message : couldNotBeRun)
   }
 }
 

@@ -99,12 +99,13 @@ function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): st
   const days = numbersIn(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
   if (days.length === 7 && nthDay === 0) return everyDay
   if (nthDay > 0) return `on the ${ordinalWords[nthDay - 1]} ${dayNames[days[0]!]} of the month`
-  const last = values
+  // The parser returns a text such as `5L` for the last Friday of the month.
+  const lastDays = values
     .filter((value) => typeof value === 'string')
     .map((value) => dayNames[Number.parseInt(value, 10) % 7])
   const parts = [
     ...(days.length === 0 ? [] : [describeWeekdays(days)]),
-    ...(last.length === 0 ? [] : [`on the last ${joinWords(last.map(String))} of the month`]),
+    ...(lastDays.length === 0 ? [] : [`on the last ${joinWords(lastDays.map(String))} of the month`]),
   ]
   return parts.join(', and also ')
 }
@@ -112,8 +113,8 @@ function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): st
 /** Describes numbers of days, of which 0 is Sunday. */
 function describeWeekdays(days: readonly number[]): string {
   const names = days.map((day) => dayNames[day]!)
-  const position = (day: number) => (day + 6) % 7
-  const isRange = days.length > 2 && position(days.at(-1)!) - position(days[0]!) + 1 === days.length
+  const daysAfterMonday = (day: number) => (day + 6) % 7
+  const isRange = days.length > 2 && daysAfterMonday(days.at(-1)!) - daysAfterMonday(days[0]!) + 1 === days.length
   return isRange ? `from ${names[0]} to ${names.at(-1)}` : `on ${joinWords(names)}`
 }
 

@@ -19,11 +19,13 @@ export interface NextRun {
 export function computeNextRun(schedule: Schedule, zone: string, after: number): NextRun {
   if (schedule.disabled) return {}
   const expression = toCronExpression(schedule)
-  const triggered = expression === undefined ? undefined : findNextTick(expression, zone, after)
-  if (!schedule.continuouslyUpdated) return toNextRun(triggered, triggered)
+  const nextTrigger = expression === undefined ? undefined : findNextTick(expression, zone, after)
+  if (!schedule.continuouslyUpdated) return toNextRun(nextTrigger, nextTrigger)
   const { uid, continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = minDefined(triggered, hours === null ? undefined : nextMultiple(uid, hours * hourMs, after))
-  return toNextRun(minDefined(full, minutes === null ? undefined : nextMultiple(uid, minutes * minuteMs, after)), full)
+  const nextFullRefresh = hours === null ? undefined : nextMultiple(uid, hours * hourMs, after)
+  const nextUpdate = minutes === null ? undefined : nextMultiple(uid, minutes * minuteMs, after)
+  const full = minDefined(nextTrigger, nextFullRefresh)
+  return toNextRun(minDefined(full, nextUpdate), full)
 }
 
 /**

@@ -31,13 +31,14 @@ function computeNextTick(expression: string, zone: string, after: number): numbe
   }
 
   // Near an offset change, a later wall-clock time can be an earlier instant, so all candidates are compared.
-  let soonest: number | undefined
+  const candidates: number[] = []
   let wallTick = cron.next(wall - maxOffsetChange - 1)
-  for (; wallTick !== undefined && wallTick <= wall + 2 * maxOffsetChange; wallTick = cron.next(wallTick)) {
+  while (wallTick !== undefined && wallTick <= wall + 2 * maxOffsetChange) {
     const instants = listInstants(zone, wallTick)
-    for (const instant of cron.everyHour ? instants : instants.slice(0, 1))
-      if (instant > after && (soonest === undefined || instant < soonest)) soonest = instant
+    candidates.push(...(cron.everyHour ? instants : instants.slice(0, 1)))
+    wallTick = cron.next(wallTick)
   }
-  if (soonest !== undefined || wallTick === undefined) return soonest
-  return listInstants(zone, wallTick)[0]
+  const later = candidates.filter((instant) => instant > after)
+  if (later.length > 0) return Math.min(...later)
+  return wallTick === undefined ? undefined : listInstants(zone, wallTick)[0]
 }

@@ -12,24 +12,26 @@ const pageSize = 500
 
 /** Computes the next runs of new and changed schedules. Skips schedules of clients with unknown time zones until a later round. */
 export async function planRuns(context: SchedulerContext): Promise<void> {
-  for (let last = 0; !context.signal.aborted; ) {
+  let lastId = 0
+  while (!context.signal.aborted) {
     const scheduledObjects = await context.db
       .selectFrom('runnables')
       .select(['id', 'client'])
       .where('planned', '=', false)
-      .where('id', '>', last)
+      .where('id', '>', lastId)
       .orderBy('id')
       .limit(pageSize)
       .execute()
     if (scheduledObjects.length === 0) return
     const zones = await readZones(context, [...new Set(scheduledObjects.map(({ client }) => client))])
-    const ready = scheduledObjects.filter(({ client }) => zones.has(client)).map(({ id }) => id)
-    if (ready.length > 0) await runTransaction(context.db, (trx) => planLocked(trx, context, ready, zones))
+    const idsWithZone = scheduledObjects.filter(({ client }) => zones.has(client)).map(({ id }) => id)
+    if (idsWithZone.length > 0) await runTransaction(context.db, (trx) => planLocked(trx, context, idsWithZone, zones))
     if (scheduledObjects.length < pageSize) return
-    last = scheduledObjects.at(-1)!.id
+    lastId = scheduledObjects.at(-1)!.id
   }
 }
 
+/** Locks the objects with these ids and plans them. Skips objects that another worker has locked or planned. */
 async function planLocked(
   trx: Transaction<DB>,
   { clock, logger }: SchedulerContext,
@@ -59,10 +61,10 @@ async function planLocked(
 
 /** Returns the planned times that are overdue. A changed schedule keeps them, so that the overdue run starts, unless it has no such runs. */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
-  const isMissed = (old: Date | null, planned: number | undefined) =>
-    old !== null && old.getTime() <= now && planned !== undefined ? old.getTime() : undefined
-  const run = isMissed(row.next_run_at, next.run)
-  const full = isMissed(row.next_full_run_at, next.full)
+  const findOverdue = (stored: Date | null, planned: number | undefined) =>
+    stored !== null && stored.getTime() <= now && planned !== undefined ? stored.getTime() : undefined
+  const run = findOverdue(row.next_run_at, next.run)
+  const full = findOverdue(row.next_full_run_at, next.full)
   return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
 }
 

@@ -48,12 +48,13 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
   const { limit } = window
   const now = (await databaseClock(db)).getTime()
   let earliest: ObjectPlan[] = []
-  for (let last = 0; ; ) {
-    const objects = await readSchedules(db, window, last)
+  let lastId = 0
+  for (;;) {
+    const objects = await readSchedules(db, window, lastId)
     const plans = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
     earliest = [...earliest, ...plans].toSorted(byTime).slice(0, limit)
     if (objects.length < schedulesPerQuery) break
-    last = objects.at(-1)!.id
+    lastId = objects.at(-1)!.id
     await yieldToEvents()
   }
   return mergePlans(earliest, window, now)
@@ -62,11 +63,11 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
 async function readSchedules(
   db: Kysely<DB>,
   { client, objects, to }: PlanWindow,
-  last: number,
+  lastId: number,
 ): Promise<ScheduledObject[]> {
   const { rows } = await sql<ScheduledObject>`
     select s.* from runnables s
-    where s.client = ${client} and s.id > ${last} and not s.disabled and (s.next_run_at < ${new Date(to)} or not s.planned)
+    where s.client = ${client} and s.id > ${lastId} and not s.disabled and (s.next_run_at < ${new Date(to)} or not s.planned)
       and (select true from (${objects}) v where v.id = s.id limit 1)
     order by s.id limit ${schedulesPerQuery}`.execute(db)
   return rows
@@ -75,10 +76,10 @@ async function readSchedules(
 /** Returns the object's first run in the window after the previous page. */
 function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number): ObjectPlan | undefined {
   const { from = 0, after } = window
+  if (after === undefined) return planAt(object, window, now, from)
   // A run at the time of the last run belongs to this page if its object comes later.
-  const isAfterLast = after !== undefined && object.uid > after.uid
-  const earliest = Math.max(from, after === undefined ? 0 : isAfterLast ? after.at : after.at + 1)
-  return planAt(object, window, now, earliest)
+  const firstTimeOnPage = object.uid > after.uid ? after.at : after.at + 1
+  return planAt(object, window, now, Math.max(from, firstTimeOnPage))
 }
 
 /** Returns the object's first run at `earliest` or later. */

@@ -9,19 +9,19 @@ export interface Scheduler {
 }
 
 /** Milliseconds between two rounds. */
-const roundInterval = 1_000
+const roundIntervalMs = 1_000
 /** Milliseconds between two checks of the clients' time zones. */
-const zoneCheckInterval = 20_000
+const zoneCheckIntervalMs = 20_000
 /** Milliseconds between two log lines about the same failing job. */
-const logInterval = 60_000
+const logIntervalMs = 60_000
 
 interface SchedulerJob {
   name: string
   run(): Promise<unknown>
   /** Minimum milliseconds between two starts. */
   intervalMs?: number
-  /** Time of the last start. */
-  last?: number
+  /** Time of the last start, as `performance.now()`. */
+  lastStart?: number
 }
 
 /**
@@ -36,7 +36,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     { name: 'planning', run: () => planRuns(context) },
     { name: 'starting', run: () => startDueSchedules(context) },
     // The first round checks the zones too, because a client may have changed its zone while no worker was running.
-    { name: 'zones', run: () => followClientZones(context), intervalMs: zoneCheckInterval },
+    { name: 'zones', run: () => followClientZones(context), intervalMs: zoneCheckIntervalMs },
     ...(options.additionalJobs ?? []),
   ]
   const lastLogged = new Map<string, number>()
@@ -47,16 +47,17 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     for (const job of jobs) {
       if (stopping.signal.aborted) return
       const now = performance.now()
-      if (job.intervalMs !== undefined && job.last !== undefined && now - job.last < job.intervalMs) continue
-      job.last = now
+      const isDue = job.lastStart === undefined || now - job.lastStart >= (job.intervalMs ?? 0)
+      if (!isDue) continue
+      job.lastStart = now
       try {
         await job.run()
         lastLogged.delete(job.name)
       } catch (error) {
         if (stopping.signal.aborted) return
         metrics.failures.inc({ task: job.name })
-        const last = lastLogged.get(job.name)
-        if (last !== undefined && now - last < logInterval) continue
+        const loggedAt = lastLogged.get(job.name)
+        if (loggedAt !== undefined && now - loggedAt < logIntervalMs) continue
         lastLogged.set(job.name, now)
         logger.warn({ err: error, task: job.name }, 'a scheduler job failed; it is retried in the next round')
       }
@@ -66,7 +67,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
   function scheduleRound(delay: number): void {
     timer = setTimeout(() => {
       round = runJobs()
-      void round.finally(() => stopping.signal.aborted || scheduleRound(roundInterval))
+      void round.finally(() => stopping.signal.aborted || scheduleRound(roundIntervalMs))
     }, delay)
   }
   scheduleRound(0)

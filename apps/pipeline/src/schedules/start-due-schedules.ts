@@ -65,18 +65,18 @@ function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: St
 
 /** Starts a batch in one transaction. If one start fails, the batch is repeated with a savepoint before each start. */
 async function startBatch(context: SchedulerContext, uids: string[], clients: ClientsByUid): Promise<number> {
-  const start = async (withSavepoints: boolean) => {
+  const start = async (options: { withSavepoints: boolean }) => {
     const { rows, outcomes } = await runTransaction(context.db, (trx) =>
-      startRows(trx, context, uids, clients, withSavepoints),
+      startRows(trx, context, uids, clients, options),
     )
     for (const outcome of outcomes) recordMetrics(context.metrics, outcome)
     return rows
   }
   try {
-    return await start(false)
+    return await start({ withSavepoints: false })
   } catch (error) {
     context.logger.debug({ err: error }, 'a batch could not start; each schedule is retried alone')
-    return start(true)
+    return start({ withSavepoints: true })
   }
 }
 
@@ -85,7 +85,7 @@ async function startRows(
   context: SchedulerContext,
   uids: string[],
   clients: ClientsByUid,
-  withSavepoints: boolean,
+  { withSavepoints }: { withSavepoints: boolean },
 ): Promise<{ rows: number; outcomes: StartOutcome[] }> {
   const now = await context.clock(trx)
   const rows = await trx

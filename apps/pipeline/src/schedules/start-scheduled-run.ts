@@ -47,19 +47,21 @@ export async function startScheduledRun(
     return { plan, skipped: due.missed + 1 }
   }
   // Uploaded files are always loaded completely.
-  const full =
-    upload || !row.continuously_updated || (row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now)
+  const isFullDue = row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now
+  const isFull = upload !== undefined || !row.continuously_updated || isFullDue
   const { run, existing } = await startRun(
     trx,
     queue,
     { id: row.id, client: row.client, kind: row.kind as RunnableKind },
-    { trigger: 'SCHEDULE', mode: full ? 'FULL' : 'INCREMENTAL', scheduledFor: new Date(due.tick), createdBy: null },
+    { trigger: 'SCHEDULE', mode: isFull ? 'FULL' : 'INCREMENTAL', scheduledFor: new Date(due.tick), createdBy: null },
   )
   // A full load starts after the incremental run has ended.
-  if (existing && full && run.mode === 'INCREMENTAL') return postponeStart(row, now)
-  if (existing) await logToRun(trx, run, describeSkippedTicks(due, zone))
-  else if (due.missed > 0) await logToRun(trx, run, describeCoveredTicks(due, row, zone))
-  if (existing) return { plan, coalesced: due.missed + 1 }
+  if (existing && isFull && run.mode === 'INCREMENTAL') return postponeStart(row, now)
+  if (existing) {
+    await logToRun(trx, run, describeSkippedTicks(due, zone))
+    return { plan, coalesced: due.missed + 1 }
+  }
+  if (due.missed > 0) await logToRun(trx, run, describeCoveredTicks(due, row, zone))
   return { plan, coalesced: due.missed, lateSeconds: Math.max(0, now - due.tick) / 1000 }
 }
 
@@ -120,7 +122,9 @@ function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): s
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
   const reason =
     row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
-  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatMissed(missed, more)} earlier ${missed === 1 ? 'run, due at' : 'runs, the first due at'} ${formatWallTime(row.next_run_at!.getTime(), zone)}, because ${reason}.`
+  const earlierRuns = `${formatMissed(missed, more)} earlier ${missed === 1 ? 'run, due at' : 'runs, the first due at'}`
+  const firstTime = formatWallTime(row.next_run_at!.getTime(), zone)
+  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${earlierRuns} ${firstTime}, because ${reason}.`
 }
 
 const formatMissed = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`

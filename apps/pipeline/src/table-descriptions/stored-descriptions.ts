@@ -15,17 +15,17 @@ export interface TableDescriptions {
 export async function readDescriptions(
   db: Kysely<DB>,
   client: string,
-  places: readonly TablePlace[],
-): Promise<(place: TablePlace) => TableDescriptions> {
+  tables: readonly TablePlace[],
+): Promise<(table: TablePlace) => TableDescriptions> {
   const { rows } = await sql<{ schema: string; name: string; column: string; text: string }>`
     select s.schema_name as schema, d.table_name as name, d.column_name as "column", d.description as text
-    from unnest(${places.map(({ schema }) => schema)}::text[], ${places.map(({ name }) => name)}::text[]) as p (schema, name)
+    from unnest(${tables.map(({ schema }) => schema)}::text[], ${tables.map(({ name }) => name)}::text[]) as p (schema, name)
     join schemas s on s.client = ${client} and s.schema_name = p.schema
     join table_descriptions d on d.schema_id = s.id and d.table_name = p.name`.execute(db)
   const keyOf = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
   const byTable = Map.groupBy(rows, keyOf)
-  return (place) => {
-    const texts = new Map((byTable.get(keyOf(place)) ?? []).map(({ column, text }) => [column, text]))
+  return (table) => {
+    const texts = new Map((byTable.get(keyOf(table)) ?? []).map(({ column, text }) => [column, text]))
     return { description: texts.get(ofTable), columnDescriptions: texts }
   }
 }
@@ -51,24 +51,27 @@ export async function lockDescriptions(
 interface DescriptionChange {
   schemaId: number
   name: string
+  /** New descriptions by column, and under `ofTable` that of the table. An empty text removes the description. */
   texts: ReadonlyMap<string, string>
+  /** The uid of the user. */
   by: string
 }
 
+/** Stores and removes descriptions of a table. The caller holds the lock of `lockDescriptions`. */
 export async function storeDescriptions(
   trx: Transaction<DB>,
   { schemaId, name, texts, by }: DescriptionChange,
 ): Promise<void> {
   const sorted = [...texts].toSorted(([one], [other]) => (one < other ? -1 : 1))
   const removed = sorted.filter(([, text]) => text === '').map(([column]) => column)
-  const set = sorted.filter(([, text]) => text !== '')
+  const described = sorted.filter(([, text]) => text !== '')
   await sql`
     delete from table_descriptions
     where schema_id = ${schemaId} and table_name = ${name} and column_name = any(${removed}::text[])`.execute(trx)
   await sql`
     insert into table_descriptions (schema_id, table_name, column_name, description, updated_by)
     select ${schemaId}::bigint, ${name}::text, c.name, c.text, ${by}::uuid
-    from unnest(${set.map(([column]) => column)}::text[], ${set.map(([, text]) => text)}::text[]) as c (name, text)
+    from unnest(${described.map(([column]) => column)}::text[], ${described.map(([, text]) => text)}::text[]) as c (name, text)
     on conflict (schema_id, table_name, column_name)
       do update set description = excluded.description, updated_at = now(), updated_by = excluded.updated_by`.execute(
     trx,

@@ -8,7 +8,7 @@ import type { DB } from '../database.ts'
 /** Reads the profile of a table. The caller may read its rows. Throws 404 if the table has none. */
 export async function readTableProfile(db: Kysely<DB>, client: string, table: WarehouseTable): Promise<TableProfile> {
   const profile = table.profile && (await findProfile(db, client, table))
-  if (!profile) throw await noProfile(db, client, table)
+  if (!profile) throw await createMissingProfileProblem(db, client, table)
   const { run, measuredAt, rows, columns } = profile
   return {
     schema: table.schema,
@@ -29,9 +29,18 @@ export async function readTableProfile(db: Kysely<DB>, client: string, table: Wa
   }
 }
 
-async function noProfile(db: Kysely<DB>, client: string, { schema }: WarehouseTable): Promise<Problem> {
-  const found = db.selectFrom('schemas').select('profile_tables').where('client', '=', client)
-  const row = await found.where('schema_name', '=', schema).executeTakeFirst()
+/** Returns the problem that says why the table has no profile. */
+async function createMissingProfileProblem(
+  db: Kysely<DB>,
+  client: string,
+  { schema }: WarehouseTable,
+): Promise<Problem> {
+  const row = await db
+    .selectFrom('schemas')
+    .select('profile_tables')
+    .where('client', '=', client)
+    .where('schema_name', '=', schema)
+    .executeTakeFirst()
   return new Problem(404, 'not-found', 'Not found.', {
     detail:
       row?.profile_tables === false

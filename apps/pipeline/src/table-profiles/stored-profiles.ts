@@ -24,7 +24,7 @@ const statisticOf = ({ column, nulls, distinct, min, max }: ColumnProfile): Colu
   ...(max !== undefined && { max }),
 })
 
-interface ProfiledPlace {
+interface ProfiledTable {
   schema: string
   table: string
 }
@@ -37,7 +37,7 @@ interface ProfiledPlace {
 export async function storeProfile(
   db: Kysely<DB>,
   { id, attempt, client }: Pick<Claim, 'id' | 'attempt' | 'client'>,
-  { schema, table }: ProfiledPlace,
+  { schema, table }: ProfiledTable,
   { rows, columns }: RowsProfile,
 ): Promise<string | undefined> {
   const stored = await sql<{ id: string }>`
@@ -81,10 +81,10 @@ async function readStatistics(
 
 /** Returns the FROM clause of the profiles that tables of the client refer to. */
 function referredProfiles(client: string, tables: readonly ReferringTable[]) {
-  const named = tables.filter(({ profile }) => profile !== undefined)
+  const withProfile = tables.filter(({ profile }) => profile !== undefined)
   return sql`
-    from unnest(${named.map(({ profile }) => profile!.id)}::uuid[], ${named.map(({ schema }) => schema)}::text[],
-      ${named.map(({ name }) => name)}::text[]) as n (id, schema, name)
+    from unnest(${withProfile.map(({ profile }) => profile!.id)}::uuid[], ${withProfile.map(({ schema }) => schema)}::text[],
+        ${withProfile.map(({ name }) => name)}::text[]) as n (id, schema, name)
     join table_profiles p on p.id = n.id and p.table_name = n.name
     join schemas s on s.id = p.schema_id and s.client = ${client} and s.schema_name = n.schema`
 }
@@ -98,8 +98,9 @@ export async function readColumnStatistics(
   client: string,
   tables: readonly WarehouseTable[],
 ): Promise<(table: WarehouseTable) => ColumnStatistics> {
-  const whole = tables.filter(({ profile }) => profile?.scope === 'TABLE')
-  const statistics = whole.length > 0 ? await readStatistics(db, client, whole) : new Map<string, ColumnStatistic[]>()
+  const profiled = tables.filter(({ profile }) => profile?.scope === 'TABLE')
+  const statistics =
+    profiled.length > 0 ? await readStatistics(db, client, profiled) : new Map<string, ColumnStatistic[]>()
   return ({ profile }) => {
     const columns = profile?.scope === 'TABLE' ? (statistics.get(profile.id) ?? []) : []
     return new Map(columns.map((column) => [column.column, column]))
@@ -111,8 +112,8 @@ export const withoutValues = (statistics: ColumnStatistics): ColumnStatistics =>
   new Map([...statistics].map(([name, { column, nulls, distinct }]) => [name, { column, nulls, distinct }]))
 
 /**
- * Profiles are kept for so many publications of a table: that of the current rows, that of the rows that a restore publishes, and one
- * more, because after a restore the latter can be older than the rows that it replaced.
+ * Profiles are kept for this number of publications of a table: that of the current rows, that of the rows that a restore publishes, and
+ * one more, because after a restore the latter can be older than the rows that it replaced.
  */
 const keptPublications = 3
 
@@ -152,7 +153,7 @@ export async function deleteProfilesOfSchema(trx: Transaction<DB>, schemaId: num
 /** Deletes the profiles of a table and of the further tables of its pipeline, unless these belong to another pipeline. */
 export async function deleteProfiles(
   trx: Transaction<DB>,
-  { client, schema, table }: ProfiledPlace & { client: string },
+  { client, schema, table }: ProfiledTable & { client: string },
 ): Promise<void> {
   await sql`
     delete from table_profiles t using schemas s

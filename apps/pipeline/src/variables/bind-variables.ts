@@ -1,4 +1,10 @@
-import { toIdentifier, splitListValue, splitAtVariables, getVariableValue } from './insert-variables-into-sql.ts'
+import {
+  getVariableValue,
+  splitAtVariables,
+  splitListValue,
+  toIdentifier,
+  type VariablePart,
+} from './insert-variables-into-sql.ts'
 import { type SqlPiece, splitSql } from './split-sql.ts'
 import { VariableProblem } from './variable-problem.ts'
 
@@ -39,17 +45,22 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
     names.add(part.name)
     const value = getVariableValue(part.name, variables, unknownVariableAdvice)
     if (part.use === 'TEXT') texts.add(values.length)
-    const replacement =
-      part.use === 'IDENTIFIER'
-        ? `"${toIdentifier(part.name, value)}"`
-        : part.use === 'LIST'
-          ? splitListValue(value).map(parameter).join(', ') || 'null'
-          : parameter(value)
-    text += replacement.padEnd(part.text.length)
+    text += replacementOf(part, value).padEnd(part.text.length)
   }
   return { text, values, texts, names }
+  function replacementOf({ name, use }: VariablePart, value: string): string {
+    switch (use) {
+      case 'IDENTIFIER':
+        return `"${toIdentifier(name, value)}"`
+      case 'LIST':
+        return splitListValue(value).map(addParameter).join(', ') || 'null'
+      default:
+        return addParameter(value)
+    }
+  }
 
-  function parameter(value: string): string {
+  /** Adds a value and returns its bind parameter. */
+  function addParameter(value: string): string {
     values.push(value)
     if (values.length > maxParameters)
       throw new VariableProblem(
@@ -64,13 +75,15 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
 export function variablesInSql(sql: string): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of splitSql(sql)) {
-    const inside =
-      kind === 'variable' ? text.slice(2, -1) : kind === 'literal' ? /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1] : undefined
+    let inside: string | undefined
+    if (kind === 'variable') inside = text.slice(2, -1)
+    if (kind === 'literal') inside = /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1]
     if (inside !== undefined) names.add(inside.split(':')[0]!.trim())
   }
   return names
 }
 
+/** Yields the pieces. Throws `VariableProblem` for a bind parameter such as `$1`, which the user cannot give a value. */
 function* withoutParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
   for (const piece of pieces) {
     if (piece.kind === 'parameter')

@@ -1,13 +1,19 @@
 import type { TextPosition } from '@sluice/warehouses/warehouse'
-import { type SqlPiece } from './split-sql.ts'
-import { getSqlRules, type SqlLanguage } from './sql-language.ts'
+import type { SqlPiece } from './split-sql.ts'
+import { getSqlRules, type SqlLanguage, type SqlRules } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 
 /** The use of a variable: as one value, as a value in quotes, as an identifier, or as a list of values. */
 export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
 
+export interface VariablePart {
+  text: string
+  name: string
+  use: VariableUse
+}
+
 /** A part of SQL: unchanged text, or a variable. */
-export type SqlPart = { text: string } | { text: string; name: string; use: VariableUse }
+export type SqlPart = { text: string } | VariablePart
 
 /** Keywords that a table name follows, unless FROM is part of `is distinct from` or of a function such as `extract(… from …)`. */
 const tableKeyword = /^(from|join|into|update|table)$/i
@@ -30,7 +36,7 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
           name,
           'directly follows a word. Put a space between them; a variable is a value, not a part of a name.',
         )
-      if (use === 'VALUE' && isTablePlace(precedingWords, brackets.at(-1)))
+      if (use === 'VALUE' && expectsTableName(precedingWords, brackets.at(-1)))
         throw misplacedVariable(
           name,
           `is a value, but is used as a table name. Write \${${name}:identifier} for a name.`,
@@ -50,22 +56,25 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
   }
 }
 
-function isTablePlace(words: readonly string[], func: string | undefined): boolean {
-  const [before = '', last = ''] = words.slice(-2)
-  const word = words.length > 1 ? last : before
-  if (!tableKeyword.test(word)) return false
-  if (!/^from$/i.test(word)) return true
-  return !(words.length > 1 && /^distinct$/i.test(before)) && !(func !== undefined && functionWithFrom.test(func))
+/** Returns whether SQL expects a table name after these words. `functionName` is the word before the open bracket. */
+function expectsTableName(words: readonly string[], functionName: string | undefined): boolean {
+  const lastWord = words.at(-1) ?? ''
+  const wordBefore = words.at(-2) ?? ''
+  if (!tableKeyword.test(lastWord)) return false
+  if (!/^from$/i.test(lastWord)) return true
+  const isDistinctFrom = /^distinct$/i.test(wordBefore)
+  const isInsideFunction = functionName !== undefined && functionWithFrom.test(functionName)
+  return !isDistinctFrom && !isInsideFunction
 }
 
 const wholeLiteral = /^'\$\{([^{}\n:]*)\}'$/
 
 function parsePlaceholder(text: string): { name: string; use: VariableUse } {
   const inside = text.slice(2, -1).trim()
-  const [, name = inside, how] = /^([^:]*):\s*(\w+)$/.exec(inside) ?? []
-  if (how === undefined) return { name, use: 'VALUE' }
-  if (/^identifier$/i.test(how)) return { name: name.trim(), use: 'IDENTIFIER' }
-  if (/^list$/i.test(how)) return { name: name.trim(), use: 'LIST' }
+  const [, name = inside, useWord] = /^([^:]*):\s*(\w+)$/.exec(inside) ?? []
+  if (useWord === undefined) return { name, use: 'VALUE' }
+  if (/^identifier$/i.test(useWord)) return { name: name.trim(), use: 'IDENTIFIER' }
+  if (/^list$/i.test(useWord)) return { name: name.trim(), use: 'LIST' }
   throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier or :list, or omit the colon.')
 }
 
@@ -106,26 +115,34 @@ export function* replaceSqlVariables(
   language: SqlLanguage,
   advice?: string,
 ): Generator<ReplacedPart> {
-  const { pieces, text, identifier } = getSqlRules(language)
-  // Negative numbers are in brackets, because two dashes start a comment.
-  const value = (one: string) =>
-    portableNumberPattern.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one)
-  for (const part of splitAtVariables(pieces(sql))) {
+  const rules = getSqlRules(language)
+  for (const part of splitAtVariables(rules.pieces(sql))) {
     if (!('name' in part)) {
       yield { ownText: part.text, sent: part.text }
       continue
     }
-    const variableValue = getVariableValue(part.name, variables, advice)
-    const replacement =
-      part.use === 'IDENTIFIER'
-        ? identifier(toIdentifier(part.name, variableValue))
-        : part.use === 'LIST'
-          ? splitListValue(variableValue).map(value).join(', ') || 'null'
-          : part.use === 'TEXT'
-            ? text(variableValue)
-            : value(variableValue)
+    const literal = toLiteral(part, getVariableValue(part.name, variables, advice), rules)
     // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
-    yield { ownText: part.text, sent: ` ${replacement} ` }
+    yield { ownText: part.text, sent: ` ${literal} ` }
+  }
+}
+
+/** Returns the SQL for a variable with this value. */
+function toLiteral({ name, use }: VariablePart, value: string, { text, identifier }: SqlRules): string {
+  switch (use) {
+    case 'IDENTIFIER':
+      return identifier(toIdentifier(name, value))
+    case 'LIST':
+      return splitListValue(value).map(numberOrText).join(', ') || 'null'
+    case 'TEXT':
+      return text(value)
+    case 'VALUE':
+      return numberOrText(value)
+  }
+  function numberOrText(item: string): string {
+    if (!portableNumberPattern.test(item)) return text(item)
+    // Negative numbers are in brackets, because two dashes start a comment.
+    return item.startsWith('-') ? `(${item})` : item
   }
 }
 

@@ -59,6 +59,7 @@ function endBeforeVariable(sql: string, position: number, name: string): string 
   return name.endsWith('$') && sql[position + name.length] === '{' ? name.slice(0, -1) : name
 }
 
+/** Returns the literal at `position`, with the parts that continue it on further lines. */
 function readLiteral(sql: string, position: number, pattern: RegExp): string {
   let end = position
   for (;;) {
@@ -75,7 +76,8 @@ function readLiteral(sql: string, position: number, pattern: RegExp): string {
 function findBlockCommentEnd(sql: string, position: number): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = position
-  for (let depth = 0; ; ) {
+  let depth = 0
+  for (;;) {
     const mark = marks.exec(sql)
     if (!mark) return sql.length
     depth += mark[0] === '/*' ? 1 : -1

@@ -4,7 +4,7 @@ import { warehouseTypes } from '@sluice/contracts/connector-types'
 /** The SQL syntax of a server: a source database, or a warehouse that runs transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
 
-interface SqlRules {
+export interface SqlRules {
   /** Splits SQL into pieces. The joined pieces are the original text. */
   pieces(sql: string): Iterable<SqlPiece>
   /** Returns a literal that the server reads as exactly this text, with any settings of the server. */
@@ -181,10 +181,12 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
   }
 }
 
+/** Returns the end of a block comment that begins at `position`. */
 function commentEnd(sql: string, position: number, nested: boolean): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = position + 2
-  for (let depth = 1; ; ) {
+  let depth = 1
+  for (;;) {
     const mark = marks.exec(sql)
     if (!mark) return sql.length
     if (mark[0] === '*/') depth -= 1

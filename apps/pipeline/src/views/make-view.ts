@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { ViewDefinition } from '@sluice/warehouses/view-store'
 import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { findPendingReason } from './pending-views.ts'
-import { splitSql } from '../variables/split-sql.ts'
+import { type SqlPiece, splitSql } from '../variables/split-sql.ts'
 
 /** Time limits while a user saves a view: seconds for one statement, and milliseconds for all statements (`whole`). */
 const savingLimits = { seconds: 8, whole: 20_000 }
@@ -81,10 +81,14 @@ export async function isUnsaved(
   return savedView === undefined
 }
 
+/** Returns a piece of SQL without the content of comments and literals, which can look like SQL. */
+function withoutContent({ kind, text }: SqlPiece): string {
+  if (kind === 'comment') return ' '
+  return kind === 'literal' ? 'x' : text
+}
+
 /** Whether new columns of a table would be new columns of the query, because it has `select *`, `t.*` or `table t`. */
 export function hasSelectAll(query: string): boolean {
-  const code = [...splitSql(query)]
-    .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))
-    .join('')
+  const code = [...splitSql(query)].map(withoutContent).join('')
   return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)
 }

@@ -92,8 +92,8 @@ export async function refreshView(
   if (!isRebuilt) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
-  const now = await warehouse.views.find(view.schema, view.name)
-  const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
+  const refreshedView = await warehouse.views.find(view.schema, view.name)
+  const { rowCount: rows = 0, size: bytes = 0 } = refreshedView ?? {}
   return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${outdatedText}`, rows, bytes }
 }
 

@@ -46,14 +46,14 @@ export function readerPlaces(
 
 function postgresPlace(settings: PlaceSettings): ReaderPlace {
   const { WAREHOUSE_DATABASE_URL: adminUrl, WAREHOUSE_PUBLIC_CERTIFICATE, WAREHOUSE_HBA_INCLUDE } = settings
-  const local = loopbackAddress(adminUrl, 5432)
-  const address = settings.WAREHOUSE_PUBLIC_ADDRESS ?? local
+  const address = settings.WAREHOUSE_PUBLIC_ADDRESS ?? loopbackAddress(adminUrl, 5432)
   const isLocal = address !== undefined && isLoopback(address.host)
+  const sslModeWithoutCertificate = isLocal ? 'prefer' : 'require'
   return {
     server: postgresReaders(adminUrl, { hbaInclude: WAREHOUSE_HBA_INCLUDE }),
     address,
     addressSetting: 'WAREHOUSE_PUBLIC_ADDRESS',
-    sslMode: WAREHOUSE_PUBLIC_CERTIFICATE !== undefined ? 'verify-full' : isLocal ? 'prefer' : 'require',
+    sslMode: WAREHOUSE_PUBLIC_CERTIFICATE === undefined ? sslModeWithoutCertificate : 'verify-full',
     database: (key) => `c_${key}`,
     connectionStrings: postgresStrings,
   }
@@ -62,20 +62,20 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
 /** The strings set the search path, because every login of the server can read the settings of a role. */
 const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password, schemas) => {
   const { host, port, database, user, sslMode } = connection
-  const place = `${urlHost(host)}:${port}/${database}`
-  const path = schemas.map(quoteSchemaName).join(',')
+  const address = `${urlHost(host)}:${port}/${database}`
+  const searchPath = schemas.map(quoteSchemaName).join(',')
   // libpq separates options at spaces.
-  const options = `-csearch_path=${path.replace(/[\\\s]/g, '\\$&')}`
+  const options = `-csearch_path=${searchPath.replace(/[\\\s]/g, '\\$&')}`
   const isVerified = sslMode === 'verify-full'
   const certificate = isVerified ? '&sslrootcert=warehouse.pem' : ''
-  const tail = `sslmode=${sslMode}${certificate}&options=${encodeURIComponent(options)}`
+  const parameters = `sslmode=${sslMode}${certificate}&options=${encodeURIComponent(options)}`
   const libpqSettings = [...(isVerified ? ['sslrootcert=warehouse.pem'] : []), `options=${quoteSetting(options)}`]
   const pqopt = libpqSettings.join(' ').replaceAll('}', '}}')
   return {
-    libpq: `postgresql://${user}:${password}@${place}?${tail}`,
-    jdbc: `jdbc:postgresql://${place}?user=${user}&password=${password}&sslmode=${sslMode}${certificate}&currentSchema=${encodeURIComponent(path)}`,
+    libpq: `postgresql://${user}:${password}@${address}?${parameters}`,
+    jdbc: `jdbc:postgresql://${address}?user=${user}&password=${password}&sslmode=${sslMode}${certificate}&currentSchema=${encodeURIComponent(searchPath)}`,
     odbc: `Driver={PostgreSQL Unicode};Server=${host};Port=${port};Database=${database};Uid=${user};Pwd=${password};SSLmode=${sslMode};pqopt={${pqopt}};`,
-    sqlalchemy: `postgresql+psycopg://${user}:${password}@${place}?${tail}`,
+    sqlalchemy: `postgresql+psycopg://${user}:${password}@${address}?${parameters}`,
   }
 }
 
@@ -88,36 +88,39 @@ const quoteSetting = (value: string): string => `'${value.replace(/[\\']/g, '\\$
 
 function clickHousePlace(settings: PlaceSettings, server: ReaderServer): ReaderPlace {
   const url = settings.CLICKHOUSE_PUBLIC_URL ?? settings.CLICKHOUSE_URL!
-  const secure = new URL(url).protocol === 'https:'
-  const defaultPort = secure ? 8443 : 8123
+  const isSecure = new URL(url).protocol === 'https:'
+  const defaultPort = isSecure ? 8443 : 8123
   const address =
-    settings.CLICKHOUSE_PUBLIC_URL === undefined ? loopbackAddress(url, defaultPort) : addressOf(url, defaultPort)
+    settings.CLICKHOUSE_PUBLIC_URL === undefined ? loopbackAddress(url, defaultPort) : parseAddress(url, defaultPort)
   return {
     server,
     address,
     addressSetting: 'CLICKHOUSE_PUBLIC_URL',
-    sslMode: secure ? 'require' : 'prefer',
+    sslMode: isSecure ? 'require' : 'prefer',
     database: (key, schemas) => `c_${key}_${schemas[0]}`,
     connectionStrings({ host, port, database, user }, password) {
-      const name = encodeURIComponent(database)
-      const place = `${urlHost(host)}:${port}`
+      const encodedName = encodeURIComponent(database)
+      const server = `${urlHost(host)}:${port}`
       return {
-        jdbc: `jdbc:clickhouse://${place}/${name}?user=${user}&password=${password}&ssl=${secure}`,
-        odbc: `Driver={ClickHouse ODBC Driver (Unicode)};Url=${secure ? 'https' : 'http'}://${place};Database={${database}};Uid=${user};Pwd=${password};`,
-        sqlalchemy: `clickhousedb://${user}:${password}@${place}/${name}${secure ? '?secure=true' : ''}`,
+        jdbc: `jdbc:clickhouse://${server}/${encodedName}?user=${user}&password=${password}&ssl=${isSecure}`,
+        odbc: `Driver={ClickHouse ODBC Driver (Unicode)};Url=${isSecure ? 'https' : 'http'}://${server};Database={${database}};Uid=${user};Pwd=${password};`,
+        sqlalchemy: `clickhousedb://${user}:${password}@${server}/${encodedName}${isSecure ? '?secure=true' : ''}`,
       }
     },
   }
 }
 
-function addressOf(url: string, defaultPort: number): { host: string; port: number } {
+/** Returns the host, without the brackets of an IPv6 address, and the port of a URL. */
+function parseAddress(url: string, defaultPort: number): { host: string; port: number } {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || defaultPort) }
 }
 
+/** Returns the address of a URL if it is on this machine. Other hosts may be unreachable for readers. */
 function loopbackAddress(url: string, defaultPort: number) {
-  const address = addressOf(url, defaultPort)
+  const address = parseAddress(url, defaultPort)
   return isLoopback(address.host) ? address : undefined
 }
 
+/** Returns a host as it is written in a URL, in which an IPv6 address has brackets. */
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -1,7 +1,7 @@
 import { isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
 import { networkProblem } from '@sluice/warehouses/postgres/server/reader-networks'
-import { keyOfReader } from '@sluice/warehouses/reader-server'
+import { keyOfReader, type ReaderState } from '@sluice/warehouses/reader-server'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
@@ -49,12 +49,12 @@ interface WarehouseReadersOptions {
   logger: Logger
 }
 
-export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReaders {
-  const { db, places, logger } = parts
+export function warehouseReaders(options: WarehouseReadersOptions): WarehouseReaders {
+  const { db, places, logger } = options
   /** Whether each client may read, as of the last look-up. */
-  const active = new Map<string, boolean>()
+  const mayClientRead = new Map<string, boolean>()
   /** Readers with an invalid network, of which the log has a line. */
-  const reported = new Set<string>()
+  const reportedLogins = new Set<string>()
   /** The warehouses in which the last round found no login of this installation. */
   const withoutLogins = new Set<WarehouseKind>()
 
@@ -62,8 +62,8 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     await db.transaction().execute(async (trx) => {
       const reader = await lockReader(trx, id)
       if (!reader) return
-      const isActive = isUsable(reader) && (active.get(reader.client) ?? true)
-      await defineReader(parts, trx, reader, isActive, password)
+      const isActive = !hasExpired(reader) && (mayClientRead.get(reader.client) ?? true)
+      await defineReader(options, trx, reader, { isActive, password })
     })
   }
 
@@ -82,28 +82,50 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
       const readers = await listReaders(trx)
       readers.forEach(reportInvalidNetworks)
       for (const [kind, { server }] of places) {
-        const own = readers.filter((reader) => reader.provider_schema === kind)
-        await server.setNetworks?.(own.map(({ login, networks }) => ({ login, networks })))
+        const readersOfKind = readers.filter((reader) => reader.provider_schema === kind)
+        await server.setNetworks?.(readersOfKind.map(({ login, networks }) => ({ login, networks })))
       }
     })
   }
 
-  /** The server's rules omit invalid networks, so that they concern no other reader. */
+  /** Logs the first invalid network of a reader, once. The server's rules omit invalid networks, so that they affect no other reader. */
   function reportInvalidNetworks({ login, networks }: StoredReader): void {
-    const problem = networks.map(networkProblem).find((one) => one !== undefined)
-    if (problem === undefined || reported.has(login)) return
-    reported.add(login)
-    logger.warn({ login, reason: problem }, 'a warehouse reader has an invalid network, from which it cannot connect')
+    const reason = networks.map(networkProblem).find((problem) => problem !== undefined)
+    if (reason === undefined || reportedLogins.has(login)) return
+    reportedLogins.add(login)
+    logger.warn({ login, reason }, 'a warehouse reader has an invalid network, from which it cannot connect')
   }
 
-  async function findActiveClients(clients: readonly string[]): Promise<void> {
-    const found = new Map((await parts.identity.currentClients(clients)).map((client) => [client.id, client]))
-    for (const uid of clients) {
-      const client = found.get(uid)
-      active.set(uid, client !== undefined && !client.disabled && client.pipelinesEnabled)
+  /** Looks up which clients may read. A client that no longer exists may not. */
+  async function updateActiveClients(uids: readonly string[]): Promise<void> {
+    const clients = await options.identity.currentClients(uids)
+    const clientsById = new Map(clients.map((client) => [client.id, client]))
+    for (const uid of uids) {
+      const client = clientsById.get(uid)
+      mayClientRead.set(uid, client !== undefined && !client.disabled && client.pipelinesEnabled)
     }
   }
 
+  /** Whether the login on the server differs from the stored reader: it may or may not read, or has sessions although it may not. */
+  function isOutdated(reader: StoredReader, login: ReaderState | undefined): boolean {
+    // While nothing is known about the client, the login stays as it is.
+    const mayRead = mayClientRead.get(reader.client) ?? login?.active ?? true
+    const shouldBeActive = !hasExpired(reader) && mayRead
+    return login?.active !== shouldBeActive || (!shouldBeActive && login.sessions > 0)
+  }
+
+  /** Returns whether the reader could be changed. Otherwise the next round repeats the change. */
+  async function tryToApply({ id, login }: StoredReader): Promise<boolean> {
+    try {
+      await apply(id)
+      return true
+    } catch (error) {
+      logger.warn({ err: error, login }, 'a warehouse reader could not be changed yet')
+      return false
+    }
+  }
+
+  /** Repairs the readers of one warehouse. Returns the number of changed logins. */
   async function syncPlace(kind: WarehouseKind, { server }: ReaderPlace, signal: AbortSignal): Promise<number> {
     const observed = new Map((await server.observe()).map((state) => [state.login, state]))
     // Read after the logins: a login without a row belongs to a deleted reader.
@@ -115,24 +137,17 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     let changed = 0
     for (const reader of readers) {
       signal.throwIfAborted()
-      const state = observed.get(reader.login)
-      const known = active.get(reader.client)
-      const wanted = isUsable(reader) && (known ?? state?.active ?? true)
-      const differs = state?.active !== wanted || (!wanted && state.sessions > 0)
-      if (!differs && !reader.pending) continue
-      await apply(reader.id)
-        .then(() => (changed += 1))
-        .catch((error: unknown) =>
-          logger.warn({ err: error, login: reader.login }, 'a warehouse reader could not be changed yet'),
-        )
+      const mustChange = reader.pending || isOutdated(reader, observed.get(reader.login))
+      if (mustChange && (await tryToApply(reader))) changed += 1
     }
-    const stored = new Set(readers.map(({ login }) => login))
+    const storedLogins = new Set(readers.map(({ login }) => login))
     const keys = new Set((await db.selectFrom('warehouses').select('key').execute()).map(({ key }) => key))
-    const own = [...observed.keys()].filter((login) => keys.has(keyOfReader(login)))
-    const left = own.filter((login) => !stored.has(login))
-    await drop(left.map((login) => ({ provider_schema: kind, login })))
-    if (own.length === 0) withoutLogins.add(kind)
-    return changed + left.length
+    // Other installations can have logins on the same server. They have other keys.
+    const ownLogins = [...observed.keys()].filter((login) => keys.has(keyOfReader(login)))
+    const orphans = ownLogins.filter((login) => !storedLogins.has(login))
+    await drop(orphans.map((login) => ({ provider_schema: kind, login })))
+    if (ownLogins.length === 0) withoutLogins.add(kind)
+    return changed + orphans.length
   }
 
   return {
@@ -163,7 +178,7 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
     async sync(signal) {
       const readers = await listReaders(db)
       // While the identity service is down, the last known state stays.
-      await findActiveClients([...new Set(readers.map(({ client }) => client))]).catch((error: unknown) =>
+      await updateActiveClients([...new Set(readers.map(({ client }) => client))]).catch((error: unknown) =>
         logger.warn({ err: error }, 'the organisations of warehouse readers could not be checked'),
       )
       let changed = 0
@@ -171,8 +186,11 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
       for (const [kind, place] of places) {
         if (readers.some((reader) => reader.provider_schema === kind)) withoutLogins.delete(kind)
         if (withoutLogins.has(kind)) continue
-        const synced = syncPlace(kind, place, signal).then((count) => (changed += count))
-        await synced.catch((error: unknown) => failures.push(error))
+        try {
+          changed += await syncPlace(kind, place, signal)
+        } catch (error) {
+          failures.push(error)
+        }
       }
       if (readers.length > 0 || changed > 0) await applyNetworks()
       if (failures.length > 0) throw failures[0]
@@ -181,8 +199,8 @@ export function warehouseReaders(parts: WarehouseReadersOptions): WarehouseReade
   }
 }
 
-const isUsable = ({ expires_at }: Pick<StoredReader, 'expires_at'>): boolean =>
-  expires_at === null || expires_at.getTime() > Date.now()
+const hasExpired = ({ expires_at }: Pick<StoredReader, 'expires_at'>): boolean =>
+  expires_at !== null && expires_at.getTime() <= Date.now()
 
 const listReaders = (db: Kysely<DB>): Promise<StoredReader[]> =>
   db.selectFrom('warehouse_readers').selectAll().orderBy('id').$castTo<StoredReader>().execute()
@@ -196,18 +214,18 @@ const lockReader = (trx: Transaction<DB>, id: number): Promise<StoredReader | un
     .$castTo<StoredReader>()
     .executeTakeFirst()
 
+/** Gives a login its stored definition, and records that the warehouse has it. */
 async function defineReader(
   { db, keyRing, redaction, warehouses, places }: WarehouseReadersOptions,
   trx: Transaction<DB>,
   reader: StoredReader,
-  active: boolean,
-  password: string | undefined,
+  { isActive, password }: { isActive: boolean; password: string | undefined },
 ): Promise<void> {
   const place = places.get(reader.provider_schema as WarehouseKind)
   if (!place) return
   const rows = await trx.selectFrom('schemas').select('schema_name').where('id', 'in', reader.schema_ids).execute()
   const schemas = rows.map(({ schema_name }) => schema_name)
-  if (active) {
+  if (isActive) {
     const { catalog } = await warehouses.open(reader.client)
     for (const schema of schemas) await catalog.ensureSchema(schema)
   }
@@ -217,7 +235,7 @@ async function defineReader(
   try {
     await place.server.define(
       credentials,
-      { login, schemas, active, ...(expires_at && { expires: expires_at }) },
+      { login, schemas, active: isActive, ...(expires_at && { expires: expires_at }) },
       password,
     )
   } catch (error) {

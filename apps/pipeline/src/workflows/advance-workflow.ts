@@ -35,7 +35,7 @@ export async function advanceWorkflow(
         if (next.until) await writeDueTime(trx, run, jobs, next.until)
         return undefined
       case 'end':
-        return end(trx, run, jobs, next.state)
+        return endRun(trx, run, jobs, next.state)
     }
   }
 }
@@ -53,10 +53,10 @@ async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly S
     .where('run_id', '=', run.id)
     .where('state', '=', 'WAITING')
     .execute()
-  const many = jobs.length === 1 ? '1 job' : `${jobs.length} jobs`
-  await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${many} skipped.`)
+  await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${countJobs(jobs)} skipped.`)
 }
 
+/** Stores the start time of the waiting step, and logs it once. */
 async function writeDueTime(
   trx: Transaction<DB>,
   run: WorkflowRun,
@@ -65,28 +65,25 @@ async function writeDueTime(
 ): Promise<void> {
   const waiting = jobs.filter(({ state }) => state === 'WAITING')
   if (waiting.some(({ dueAt }) => dueAt?.getTime() === due.getTime())) return
-  const first = waiting[0]!
+  const firstJob = waiting[0]!
   await trx
     .updateTable('workflow_run_jobs')
     .set({ due_at: due })
     .where('run_id', '=', run.id)
-    .where('step', '=', first.step)
-    .where('job', '=', first.job)
+    .where('step', '=', firstJob.step)
+    .where('job', '=', firstJob.job)
     .execute()
-  await writeLog(trx, run, 'INFO', 'LOW', `Step ${first.step} starts at ${due.toISOString()}.`)
+  await writeLog(trx, run, 'INFO', 'LOW', `Step ${firstJob.step} starts at ${due.toISOString()}.`)
 }
 
-async function end(
+async function endRun(
   trx: Transaction<DB>,
   run: WorkflowRun,
   jobs: readonly StoredJob[],
   state: 'OK' | 'WARNING' | 'FAILED',
 ): Promise<WorkflowRun> {
   const message = workflowMessage(jobs)
-  const [level, importance] = (
-    { OK: ['INFO', 'MEDIUM'], WARNING: ['WARN', 'MEDIUM'], FAILED: ['ERROR', 'HIGH'] } as const
-  )[state]
-  await writeLog(trx, run, level, importance, message)
+  await writeLog(trx, run, logLevels[state], state === 'FAILED' ? 'HIGH' : 'MEDIUM', message)
   return trx
     .updateTable('runs')
     .set({ state, message, error_code: state === 'FAILED' ? 'JOBS_FAILED' : null, finished_at: sql`clock_timestamp()` })
@@ -94,6 +91,9 @@ async function end(
     .returningAll()
     .executeTakeFirstOrThrow()
 }
+
+/** The level of the log line about the end of a job or of a workflow. */
+const logLevels = { OK: 'INFO', WARNING: 'WARN', FAILED: 'ERROR', CANCELLED: 'ERROR' } as const
 
 interface EndedJob {
   name: string
@@ -114,10 +114,8 @@ async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<v
       when 'CANCELLED' then coalesce(c.state in ('OK', 'WARNING'), false)
       else false end
     returning j.name, j.state`.execute(trx)
-  for (const { name, state } of rows) {
-    const level = state === 'OK' ? 'INFO' : state === 'WARNING' ? 'WARN' : 'ERROR'
-    await writeLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
-  }
+  for (const { name, state } of rows)
+    await writeLog(trx, run, logLevels[state], 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
 }
 
 /**
@@ -130,14 +128,7 @@ async function startJob(
   workflowRun: WorkflowRun,
   job: StoredJob,
 ): Promise<void> {
-  const runnable =
-    job.runnableId === null
-      ? undefined
-      : await trx
-          .selectFrom('runnables')
-          .select(['id', 'client', 'kind', 'disabled', 'continuously_updated'])
-          .where('id', '=', job.runnableId)
-          .executeTakeFirst()
+  const runnable = await findRunnable(trx, job)
   if (!runnable || runnable.disabled) {
     await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
     const reason = runnable ? 'is disabled' : 'was deleted'
@@ -166,6 +157,16 @@ async function startJob(
   await writeLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
 }
 
+/** Returns the object that a job runs; undefined if it was deleted. */
+async function findRunnable(trx: Transaction<DB>, { runnableId }: StoredJob) {
+  if (runnableId === null) return undefined
+  return trx
+    .selectFrom('runnables')
+    .select(['id', 'client', 'kind', 'disabled', 'continuously_updated'])
+    .where('id', '=', runnableId)
+    .executeTakeFirst()
+}
+
 async function updateJob(trx: Transaction<DB>, { id }: WorkflowRun, { step, job }: StoredJob, columns: object) {
   await trx
     .updateTable('workflow_run_jobs')
@@ -186,13 +187,11 @@ const maxNamed = 5
 /** Returns the final message of a workflow's run. */
 function workflowMessage(jobs: readonly NamedJob[]): string {
   const jobsIn = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
-  const [done, warned, failed, cancelled, skipped] = [
-    jobsIn('OK', 'WARNING'),
-    jobsIn('WARNING'),
-    jobsIn('FAILED'),
-    jobsIn('CANCELLED'),
-    jobsIn('SKIPPED'),
-  ]
+  const done = jobsIn('OK', 'WARNING')
+  const warned = jobsIn('WARNING')
+  const failed = jobsIn('FAILED')
+  const cancelled = jobsIn('CANCELLED')
+  const skipped = jobsIn('SKIPPED')
   if (failed.length + cancelled.length + done.length === 0)
     return 'No job ran, because the workflow has no enabled jobs. Add or enable jobs.'
   return [
@@ -207,8 +206,9 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     .join(' ')
 }
 
-const countJobs = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
+const countJobs = ({ length }: readonly RunJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
 
+/** Returns names such as `"a", "b" and 3 more`. */
 function joinNames(jobs: readonly NamedJob[]): string {
   const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
   if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
@@ -227,22 +227,22 @@ const jobEndPhrases: Readonly<Record<'OK' | 'WARNING' | 'FAILED' | 'CANCELLED', 
 export async function advanceWaitingWorkflows(
   trx: Transaction<DB>,
   queue: JobQueue,
-  { id }: { id: number },
+  endedRun: { id: number },
 ): Promise<WorkflowRun[]> {
   const waiting = await trx
     .selectFrom('workflow_run_jobs')
     .select('run_id')
     .distinct()
-    .where('child_run_id', '=', id)
+    .where('child_run_id', '=', endedRun.id)
     .orderBy('run_id')
     .execute()
-  const endedRuns: WorkflowRun[] = []
+  const endedWorkflows: WorkflowRun[] = []
   for (const { run_id } of waiting) {
-    const run = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
-    if (run) endedRuns.push(run)
+    const workflow = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
+    if (workflow) endedWorkflows.push(workflow)
   }
   if (waiting.length > 0) await failpoint('workflow-advanced')
-  return endedRuns
+  return endedWorkflows
 }
 
 /**

@@ -36,25 +36,26 @@ export function chooseNextAction<Job extends RunJob>(
   if (waiting.length === 0) return running.length > 0 ? { act: 'wait' } : { act: 'end', state: computeEndState(jobs) }
   if (strategy === 'STOP' && jobs.some(hasFailed)) return { act: 'skip', jobs: waiting }
 
-  const step = Math.min(...[...waiting, ...running].map((one) => one.step))
-  const ready = waiting.filter((one) => one.step === step)
-  if (ready.length === 0) return { act: 'wait' }
-  const hasStarted = jobs.some((one) => one.step === step && hasRun(one))
+  const step = Math.min(...[...waiting, ...running].map((job) => job.step))
+  const waitingInStep = waiting.filter((job) => job.step === step).toSorted((a, b) => a.job - b.job)
+  if (waitingInStep.length === 0) return { act: 'wait' }
+  const hasStarted = jobs.some((job) => job.step === step && hasRun(job))
   const due = hasStarted ? undefined : computeStepStart(jobs, step)
   if (due && due > now) return { act: 'wait', until: due }
-  if (ready[0]!.executionMode === 'PARALLEL') return { act: 'start', jobs: ready }
+  const firstJob = waitingInStep[0]!
+  if (firstJob.executionMode === 'PARALLEL') return { act: 'start', jobs: waitingInStep }
   if (running.length > 0) return { act: 'wait' }
-  return { act: 'start', jobs: [ready.reduce((one, other) => (other.job < one.job ? other : one))] }
+  return { act: 'start', jobs: [firstJob] }
 }
 
 /** Returns the earliest start of a step: the delay after the end of the last step that ran. */
 function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefined {
-  const earlier = jobs.filter((one) => one.step < step && hasRun(one))
-  const last = Math.max(...earlier.map((one) => one.step))
-  const before = earlier.filter((one) => one.step === last)
-  if (before.length === 0) return undefined
-  const endedAt = Math.max(...before.map(({ finishedAt }) => finishedAt?.getTime() ?? 0))
-  return new Date(endedAt + before[0]!.delayAfter * 1000)
+  const earlierJobs = jobs.filter((job) => job.step < step && hasRun(job))
+  const lastStep = Math.max(...earlierJobs.map((job) => job.step))
+  const jobsOfLastStep = earlierJobs.filter((job) => job.step === lastStep)
+  if (jobsOfLastStep.length === 0) return undefined
+  const endedAt = Math.max(...jobsOfLastStep.map(({ finishedAt }) => finishedAt?.getTime() ?? 0))
+  return new Date(endedAt + jobsOfLastStep[0]!.delayAfter * 1000)
 }
 
 /** Returns the final state. A workflow's run in which no job ran ends with a warning. */

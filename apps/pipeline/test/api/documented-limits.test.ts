@@ -4,7 +4,7 @@ import {
   ConfigurationBody,
   DataQualityCheckBody,
   DataQualityCheckGroupBody,
-  mostJobs,
+  maxJobs,
   pipelineOperations,
   pipelineVariants,
   PublicDatasetKey,
@@ -57,7 +57,7 @@ const bounds: [string, ...number[]][] = [
     fieldOf(WarehouseReaderBody, 'networks')['maxItems'],
   ],
   ['WorkflowSteps.steps', steps['maxItems'], fieldOf(steps, 'jobs')['maxItems']],
-  ['Workflow', mostJobs],
+  ['Workflow', maxJobs],
   ['Step.delayAfter', fieldOf(steps, 'delayAfter')['maximum']],
   ['cronExpression', fieldOf(ViewBody, 'cronExpression')['maxLength']],
   [

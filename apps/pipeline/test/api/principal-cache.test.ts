@@ -43,7 +43,7 @@ describe('a user whose principal is cached', () => {
     const { body } = await asked(disabled.person).expect(401)
     expect(body).toMatchObject({
       code: 'unauthenticated',
-      detail: 'This sign-in, token or application has ended: sign in again.',
+      detail: 'This session, token or application has ended. Sign in again.',
     })
     const off = await asked(unswitched.person).expect(403)
     expect(off.body.detail).toBe('Data pipelines are switched off for your organisation.')

@@ -58,6 +58,7 @@ const sessions = async (state = '%'): Promise<number> => {
   )
   return rows[0].n
 }
+
 /** Waits until the queries of earlier tests have ended, with their sessions. */
 const nobodyReads = () => until(async () => (await sessions()) === 0, { within: 10_000 })
 const somebodyReads = (count = 1) => until(async () => (await sessions('active')) === count, { within: 10_000 })
@@ -152,7 +153,7 @@ describe('a query', () => {
     for (const id of [randomUUID(), schema.id]) {
       const { body } = await ask('select 1', { schemas: [{ id: place.schema }, { id }] }).expect(422)
       expect(body.errors).toEqual([
-        { pointer: '/schemas/1/id', detail: `No schema that you may see has the id ${id}.` },
+        { pointer: '/schemas/1/id', detail: `No schema that you may see has the id ${id}. Choose another schema.` },
       ])
     }
     const { body: none } = await owner

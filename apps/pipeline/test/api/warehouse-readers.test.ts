@@ -192,7 +192,12 @@ describe('the guard of warehouse readers', () => {
           .send(body({ schemas: [{ id: secret.id }] }))
           .expect(422)
       ).body.errors,
-    ).toEqual([{ pointer: '/schemas/0/id', detail: `No schema that you may see has the id ${secret.id}.` }])
+    ).toEqual([
+      {
+        pointer: '/schemas/0/id',
+        detail: `No schema that you may see has the id ${secret.id}. Choose another schema.`,
+      },
+    ])
     await other.post(`/warehouse-readers/${made.id}/rotate`).expect(403)
     const stranger = (await newOrganisation()).owner
     await stranger.get(`/warehouse-readers/${made.id}`).expect(404)

@@ -74,7 +74,7 @@ export const catalogue = {
 export const queries = {
   /** Run a query on all loaded data. Runs a query that only reads. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A response as a file, such as CSV, has all rows, without the limit of JSON responses. The audit log records the caller, the query and the number of rows. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   run: { method: 'post', path: '/queries', effect: 'read' } as Operation<'/queries', QueryFormat, QueryBody, SqlQueryResult, undefined>,
-  /** Show how the warehouse would run a query, without running it. SQL Server and Azure Synapse answer 422, because Sluice cannot read plans there. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  /** Show how the warehouse would run a query, without running it. Returns 422 for SQL Server and Azure Synapse, because Sluice cannot read their plans. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   explain: { method: 'post', path: '/queries/explain', effect: 'read' } as Operation<'/queries/explain', undefined, ExplainBody, ExplainedQuery, undefined>,
 }
 
@@ -150,7 +150,7 @@ export const dataPipelines = {
   testSource: { method: 'post', path: '/data-pipelines/test-connection', effect: 'read' } as Operation<'/data-pipelines/test-connection', undefined, SourceBody, ResultEnvelope, undefined>,
   /** Test the connection to the source of a pipeline. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
-  /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The answer has at most 1,000 items; `query` narrows it. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The response has at most 1,000 items; use `query` to narrow them. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the options of the source of a pipeline. If jdbcSource, url, bucket or container is absent, the stored value is used. If the password or token is absent, the stored one is used only if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
@@ -171,9 +171,9 @@ export const dataPipelines = {
 }
 
 export const resumableUploads = {
-  /** List the resumable uploads to a pipeline. Those of all users, the newest first. Finished uploads are listed until they expire. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the resumable uploads to a pipeline. Returns the uploads of all users, newest first. Finished uploads are listed until they expire. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   list: { method: 'get', path: '/data-pipelines/:uid/uploads' } as Operation<'/data-pipelines/:uid/uploads', undefined, undefined, ResumableUpload[], undefined>,
-  /** Start a resumable upload of the file that the next run loads. By the protocol tus 1.0, which clients exist for in many languages. The request has no body. The length counts in the limit of all files of the organisation until the upload is finished, deleted or expired. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** Start a resumable upload of the file that the next run loads. Uses the protocol tus 1.0, for which clients exist in many languages. The request has no body. The length counts in the limit of all files of the organisation until the upload is finished, deleted or expired. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   create: { method: 'post', path: '/data-pipelines/:uid/uploads' } as Operation<'/data-pipelines/:uid/uploads', undefined, undefined, ResumableUpload, undefined>,
   /** Send the next bytes of a resumable upload. The request that brings the last byte replaces the file of the pipeline, as a plain upload does. `read` then returns the result. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   append: { method: 'patch', path: '/data-pipelines/:uid/uploads/:upload', upload: 'application/offset+octet-stream' } as Operation<'/data-pipelines/:uid/uploads/:upload', undefined, undefined, undefined, undefined>,
@@ -708,14 +708,14 @@ export interface CatalogueName {
 export interface CatalogueNames {
   /** Schemas, tables, then columns, each in alphabetical order. */
   names: CatalogueName[]
-  /** Whether there are more names than `limit` of a kind. */
+  /** Whether a kind has more names than `limit`. */
   more: boolean
 }
 
 export interface CatalogueNamesQuery {
   /** The first characters of a name, in any case. `schema.` before it finds the tables of a schema, `table.` or `schema.table.` the columns of a table. Without a prefix, no columns are returned. */
   prefix?: string
-  /** The maximum of names of each kind. Default: 50. */
+  /** The maximum number of names of each kind. Default: 50. */
   limit?: number
 }
 
@@ -852,7 +852,7 @@ export interface Column {
   nullValues?: number
   /** Dates and times are in milliseconds since 1970-01-01T00:00:00Z. */
   minValue?: number
-  /** As `minValue`. */
+  /** See `minValue`. */
   maxValue?: number
   /** The quoted column with its table, for use in a query of the table. Absent in query results. */
   valueExpression?: string
@@ -874,7 +874,7 @@ export interface ColumnProfile {
   minValue?: string
   /** The length of the whole value in bytes, if `minValue` is cut. */
   minBytes?: number
-  /** As `minValue`. */
+  /** See `minValue`. */
   maxValue?: string
   /** The length of the whole value in bytes, if `maxValue` is cut. */
   maxBytes?: number
@@ -1729,7 +1729,7 @@ export interface ConfiguredView {
   tags?: string[]
   /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
   query: string
-  /** Whether its rows are stored and refreshed by each run. */
+  /** Whether the rows of the view are stored, and refreshed by each run. */
   materialized: boolean
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -1758,7 +1758,7 @@ export interface ConfiguredViewBody {
   tags?: string[]
   /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
   query: string
-  /** Whether its rows are stored and refreshed by each run. */
+  /** Whether the rows of the view are stored, and refreshed by each run. */
   materialized: boolean
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -2131,7 +2131,7 @@ export interface DataPipelineFields {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -2199,7 +2199,7 @@ export interface DataQualityCheck {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -2235,7 +2235,7 @@ export interface DataQualityCheckGroup {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -2316,7 +2316,7 @@ export interface Destination {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -2369,7 +2369,7 @@ export interface DestinationsBody {
 export interface ExplainBody {
   /** One SELECT, VALUES, TABLE or WITH … SELECT in the syntax of the warehouse. `${name}` is the value of a variable. */
   sql: string
-  /** The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then refused. */
+  /** The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then rejected. */
   schemas?: QueriedSchema[]
   /** Values for this query. Other variables have their stored values; secured variables need a value here. */
   variables?: QueryVariable[]
@@ -2653,7 +2653,7 @@ export interface Incremental {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2665,7 +2665,7 @@ export interface IncrementalOfConfiguration {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2677,7 +2677,7 @@ export interface IncrementalOfExport {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2918,7 +2918,7 @@ export interface NewWarehouseReader {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -3147,7 +3147,7 @@ export interface PlannedRunQuery {
   from?: string
   /** Planned times before this time. Default: 7 days after `from`; at most 366 days after it. */
   to?: string
-  /** Kinds of objects; repeat it for several. */
+  /** Kinds of objects. Repeat the parameter for several kinds. */
   kind?: ("DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW")[]
   /** Only the data pipelines and views of this schema. */
   schema?: string
@@ -3234,7 +3234,7 @@ export interface PublicDataQuery {
 export interface PublicDataset {
   key: string
   lastUpdated: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   name: string
   description?: string
@@ -3351,7 +3351,7 @@ export interface QueriedTable {
 export interface QueryBody {
   /** One SELECT, VALUES, TABLE or WITH … SELECT in the syntax of the warehouse. `${name}` is the value of a variable. */
   sql: string
-  /** The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then refused. */
+  /** The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then rejected. */
   schemas?: QueriedSchema[]
   /** Values for this query. Other variables have their stored values; secured variables need a value here. */
   variables?: QueryVariable[]
@@ -3420,7 +3420,7 @@ export interface ReferencedCheck {
   displayName?: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may?: ("read" | "write" | "run" | "share" | "delete")[]
   client?: string
   name: string
@@ -3444,7 +3444,7 @@ export interface ReferencedSchema {
   displayName?: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may?: ("read" | "write" | "run" | "share" | "delete")[]
   client?: string
   name: string
@@ -3472,7 +3472,7 @@ export interface ReferencedView {
   displayName?: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may?: ("read" | "write" | "run" | "share" | "delete")[]
   client?: string
   name: string
@@ -3481,7 +3481,7 @@ export interface ReferencedView {
   tags?: string[]
   /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
   query?: string
-  /** Whether its rows are stored and refreshed by each run. */
+  /** Whether the rows of the view are stored, and refreshed by each run. */
   materialized?: boolean
   disabled?: boolean
   runTrigger?: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -3727,11 +3727,11 @@ export interface RunInput {
 }
 
 export interface RunListQuery {
-  /** Kinds of objects; repeat it for several. */
+  /** Kinds of objects. Repeat the parameter for several kinds. */
   kind?: ("DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW")[]
-  /** Repeat it for several. */
+  /** Repeat the parameter for several values. */
   status?: ("QUEUED" | "RUNNING" | "OK" | "WARNING" | "FAILED" | "CANCELLED")[]
-  /** Repeat it for several. */
+  /** Repeat the parameter for several values. */
   trigger?: ("MANUAL" | "SCHEDULE" | "WORKFLOW")[]
   /** Only runs of the data pipelines and views of this schema. */
   schema?: string
@@ -3753,11 +3753,11 @@ export interface RunStatus {
 }
 
 export interface RunStreamQuery {
-  /** Kinds of objects; repeat it for several. */
+  /** Kinds of objects. Repeat the parameter for several kinds. */
   kind?: ("DATA_PIPELINE" | "VIEW" | "DESTINATION" | "DATA_QUALITY_CHECK_GROUP" | "WORKFLOW")[]
-  /** Repeat it for several. */
+  /** Repeat the parameter for several values. */
   status?: ("QUEUED" | "RUNNING" | "OK" | "WARNING" | "FAILED" | "CANCELLED")[]
-  /** Repeat it for several. */
+  /** Repeat the parameter for several values. */
   trigger?: ("MANUAL" | "SCHEDULE" | "WORKFLOW")[]
   /** Only runs of the data pipelines and views of this schema. */
   schema?: string
@@ -3874,7 +3874,7 @@ export interface Schema {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -3934,7 +3934,7 @@ export interface Setting {
   lastUpdated?: string
   client: string
   key: "ALERT_EMAIL" | "DEFAULT_ACCESS_LEVEL" | "DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES" | "RETAIN_TEMP_FILES" | "THEME"
-  /** ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty. */
+  /** ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS mails about schedules without a successful run for that number of hours (1 to 8760). DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty. */
   value: string
   /** Why the value has no effect, such as alert addresses on an installation without a mail server. */
   warning?: string
@@ -3945,7 +3945,7 @@ export interface SettingBody {
   lastUpdated?: string
   /** If present, it must equal the key in the path. */
   key?: "ALERT_EMAIL" | "DEFAULT_ACCESS_LEVEL" | "DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES" | "RETAIN_TEMP_FILES" | "THEME"
-  /** ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty. */
+  /** ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS mails about schedules without a successful run for that number of hours (1 to 8760). DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty. */
   value: string
   /** If present, it must be the client of the caller. */
   client?: string
@@ -4598,7 +4598,7 @@ export interface StepBody {
   executionMode?: "SERIAL" | "PARALLEL"
   /** Seconds between the end of the step and the start of the next one. Default: 0. */
   delayAfter?: number
-  /** Whether its jobs are skipped. Default: false. */
+  /** Whether the jobs of the step are skipped. Default: false. */
   disabled?: boolean
   jobs?: JobBody[]
 }
@@ -4608,7 +4608,7 @@ export interface StepBodyOfConfiguration {
   executionMode?: "SERIAL" | "PARALLEL"
   /** Seconds between the end of the step and the start of the next one. Default: 0. */
   delayAfter?: number
-  /** Whether its jobs are skipped. Default: false. */
+  /** Whether the jobs of the step are skipped. Default: false. */
   disabled?: boolean
   jobs?: ConfiguredJob[]
 }
@@ -4618,7 +4618,7 @@ export interface StepBodyOfExport {
   executionMode?: "SERIAL" | "PARALLEL"
   /** Seconds between the end of the step and the start of the next one. Default: 0. */
   delayAfter?: number
-  /** Whether its jobs are skipped. Default: false. */
+  /** Whether the jobs of the step are skipped. Default: false. */
   disabled?: boolean
   jobs?: ConfiguredJob[]
 }
@@ -4796,7 +4796,7 @@ export interface Variable {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -4827,7 +4827,7 @@ export interface View {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -4836,7 +4836,7 @@ export interface View {
   tags?: string[]
   /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
   query: string
-  /** Whether its rows are stored and refreshed by each run. */
+  /** Whether the rows of the view are stored, and refreshed by each run. */
   materialized: boolean
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -4867,7 +4867,7 @@ export interface ViewBody {
   tags?: string[]
   /** One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view. */
   query: string
-  /** Whether its rows are stored and refreshed by each run. */
+  /** Whether the rows of the view are stored, and refreshed by each run. */
   materialized: boolean
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -5023,7 +5023,7 @@ export interface WarehouseReader {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string
@@ -5058,7 +5058,7 @@ export interface Workflow {
   displayName: string
   createdBy?: string
   lastUpdatedBy?: string
-  /** What you may do with the record, by your roles and its sharing settings. The service answers every other of these actions with 403 or 404. */
+  /** What you may do with the record, by your roles and its sharing settings. The service responds to every other action with 403 or 404. */
   may: ("read" | "write" | "run" | "share" | "delete")[]
   client: string
   name: string

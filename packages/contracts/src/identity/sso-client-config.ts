@@ -12,6 +12,7 @@ export const applicationScopes = [
   ...openIdScopes,
   ...allRoles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
 ]
+
 export type ApplicationScope = (typeof applicationScopes)[number]
 
 /** Returns the scopes that are roles. They limit what an application can do in identity and pipeline. */
@@ -30,13 +31,13 @@ const AuthorizationGrantType = Type.Object(
 )
 
 /** Maximum characters of an application's id and name, so that they fit into a database index and a page. */
-export const longestApplicationText = 255
+export const maxApplicationTextLength = 255
 
 const ApplicationName = lineOf({
   minLength: 2,
   maxLength: 2_147_483_647,
   examples: ['Reports'],
-  description: `At most ${longestApplicationText} characters; longer texts are rejected with 422.`,
+  description: `At most ${maxApplicationTextLength} characters; longer texts are rejected with 422.`,
 })
 
 const applicationFields = {
@@ -45,7 +46,7 @@ const applicationFields = {
     maxLength: 2_147_483_647,
     pattern: '^[ -~]*$',
     examples: ['reports'],
-    description: `The client_id of OAuth, in printable ASCII. It must be unique across all clients and have at most ${longestApplicationText} characters, else the request is rejected with 422.`,
+    description: `The client_id of OAuth, in printable ASCII. It must be unique across all clients and have at most ${maxApplicationTextLength} characters, else the request is rejected with 422.`,
   }),
   clientName: ApplicationName,
   redirectUris: Type.Array(Type.String({ minLength: 1, maxLength: 2000 }), { uniqueItems: true, maxItems: 50 }),
@@ -81,6 +82,7 @@ export const SsoClientConfigBody = defineContract(
     { id: Uid, created: Timestamp, lastUpdated: Timestamp, confidential: Type.Boolean() },
   ),
 )
+
 export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>
 
 /** An application that signs in users of a client, or acts for itself. */
@@ -99,6 +101,7 @@ export const SsoClientConfig = defineContract(
     noUnknownFields,
   ),
 )
+
 export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
 
 /** An application, and the scopes that its user allowed. */
@@ -120,4 +123,5 @@ export const AllowedApplication = defineContract(
     noUnknownFields,
   ),
 )
+
 export type AllowedApplication = TypeOf<typeof AllowedApplication>

@@ -15,6 +15,7 @@ export const TableListQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type TableListQuery = TypeOf<typeof TableListQuery>
 
 /** Descriptions of a table and its columns. Absent ones keep their texts, and an empty text removes one. */
@@ -39,6 +40,7 @@ export const TableDescriptionsBody = defineContract(
     noUnknownFields,
   ),
 )
+
 export type TableDescriptionsBody = TypeOf<typeof TableDescriptionsBody>
 
 export const CatalogueNamesQuery = defineContract(
@@ -54,12 +56,17 @@ export const CatalogueNamesQuery = defineContract(
         }),
       ),
       limit: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000, description: 'The maximum of names of each kind. Default: 50.' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: 1_000,
+          description: 'The maximum number of names of each kind. Default: 50.',
+        }),
       ),
     },
     noUnknownFields,
   ),
 )
+
 export type CatalogueNamesQuery = TypeOf<typeof CatalogueNamesQuery>
 
 export const CatalogueNames = defineContract(
@@ -88,9 +95,10 @@ export const CatalogueNames = defineContract(
         ),
         { maxItems: 3_000, description: 'Schemas, tables, then columns, each in alphabetical order.' },
       ),
-      more: Type.Boolean({ description: 'Whether there are more names than `limit` of a kind.' }),
+      more: Type.Boolean({ description: 'Whether a kind has more names than `limit`.' }),
     },
     noUnknownFields,
   ),
 )
+
 export type CatalogueNames = TypeOf<typeof CatalogueNames>

@@ -37,6 +37,7 @@ const roleByKind: Readonly<Record<ConfigurationKind, string>> = {
   destinations: 'DESTINATION',
   workflows: 'WORKFLOW',
 }
+
 export const configurationRole = (kind: ConfigurationKind, action: 'SEE' | 'MANAGE'): Role =>
   `ROLE_${action}_${roleByKind[kind]}` as Role
 
@@ -121,27 +122,28 @@ const deprecatedFields = new Set(['warehouseAViewName'])
 function configured(body: object, side: MessageSide): ContractSchema {
   const { title, ...schema } = convert(body as ContractSchema, side)
   const name = `Configured${String(title).replace(/Body(OfConfiguration|OfExport)?$/, '')}`
-  const own = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
+  const addedFields = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
   return {
     ...schema,
-    properties: { ...schema['properties'], ...own },
+    properties: { ...schema['properties'], ...addedFields },
     title: side === 'request' ? `${name}Body` : name,
   }
 }
 
+/** Converts the schema of a part of a request body. Returns the same schema if nothing changes. */
 function convert(schema: ContractSchema, side: MessageSide): ContractSchema {
   const named = namedParts[schema['title']]
   if (named) return named
   const { items, anyOf, properties } = schema
   if (items) return { ...schema, items: convert(items, side) }
-  if (anyOf) return { ...schema, anyOf: anyOf.map((one: ContractSchema) => convert(one, side)) }
+  if (anyOf) return { ...schema, anyOf: anyOf.map((variant: ContractSchema) => convert(variant, side)) }
   if (!properties) return schema
   const fields = Object.entries<ContractSchema>(properties)
-  const kept = fields.filter(
+  const configuredFields = fields.filter(
     ([name, field]) =>
       field['readOnly'] !== true && !deprecatedFields.has(name) && (side === 'request' || !isStoredSecret(field)),
   )
-  const converted = kept.map(([name, field]): [string, ContractSchema] => [name, convert(field, side)])
+  const converted = configuredFields.map(([name, field]): [string, ContractSchema] => [name, convert(field, side)])
   if (converted.length === fields.length && converted.every(([name, field]) => field === properties[name]))
     return schema
   const { title } = schema
@@ -229,6 +231,7 @@ export const ExportQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type ExportQuery = TypeOf<typeof ExportQuery>
 
 const PlanDigest = Type.String({
@@ -251,6 +254,7 @@ export const ApplyQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type ApplyQuery = TypeOf<typeof ApplyQuery>
 
 const JsonText = Type.String({
@@ -327,4 +331,5 @@ export const ConfigurationChanges = defineContract(
     noUnknownFields,
   ),
 )
+
 export type ConfigurationChanges = TypeOf<typeof ConfigurationChanges>

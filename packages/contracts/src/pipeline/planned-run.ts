@@ -25,6 +25,7 @@ export const PlannedRun = defineContract(
     noUnknownFields,
   ),
 )
+
 export type PlannedRun = TypeOf<typeof PlannedRun>
 
 export const PlannedRunQuery = defineContract(
@@ -42,7 +43,7 @@ export const PlannedRunQuery = defineContract(
       kind: Type.Optional(
         Type.Array(Type.Enum([...runnableKinds]), {
           maxItems: 10,
-          description: 'Kinds of objects; repeat it for several.',
+          description: 'Kinds of objects. Repeat the parameter for several kinds.',
         }),
       ),
       schema: Type.Optional({ ...Uid, description: 'Only the data pipelines and views of this schema.' }),
@@ -51,6 +52,7 @@ export const PlannedRunQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type PlannedRunQuery = TypeOf<typeof PlannedRunQuery>
 
 export const SchedulePreviewBody = defineContract(
@@ -73,6 +75,7 @@ export const SchedulePreviewBody = defineContract(
     noUnknownFields,
   ),
 )
+
 export type SchedulePreviewBody = TypeOf<typeof SchedulePreviewBody>
 
 export const SchedulePreview = defineContract(
@@ -90,4 +93,5 @@ export const SchedulePreview = defineContract(
     noUnknownFields,
   ),
 )
+
 export type SchedulePreview = TypeOf<typeof SchedulePreview>

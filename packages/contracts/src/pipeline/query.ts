@@ -22,7 +22,7 @@ const queriedFields = {
       minItems: 1,
       maxItems: 1000,
       description:
-        'The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then refused.',
+        'The schemas in which tables without a schema are searched, in this order. Default: all schemas of the organisation; a table name that several of them have is then rejected.',
     }),
   ),
   variables: Type.Optional(
@@ -61,6 +61,7 @@ export const QueryBody = defineContract(
     noUnknownFields,
   ),
 )
+
 export type QueryBody = TypeOf<typeof QueryBody>
 
 export const ExplainBody = defineContract('ExplainBody', Type.Object(queriedFields, noUnknownFields))
@@ -86,6 +87,7 @@ export const SqlQueryResult = defineContract(
     noUnknownFields,
   ),
 )
+
 export type SqlQueryResult = TypeOf<typeof SqlQueryResult>
 
 export const ExplainedQuery = defineContract(
@@ -106,4 +108,5 @@ export const ExplainedQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type ExplainedQuery = TypeOf<typeof ExplainedQuery>

@@ -11,7 +11,7 @@ import {
   NonNegativeInteger,
 } from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
-import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
+import { maxJobs, WorkflowRunJob } from './workflow-run.ts'
 
 /** The kinds of objects that can be run. */
 export const runnableKinds = ['DATA_PIPELINE', 'VIEW', 'DESTINATION', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
@@ -61,6 +61,7 @@ export const LoadProgress = defineContract(
     noUnknownFields,
   ),
 )
+
 export type LoadProgress = TypeOf<typeof LoadProgress>
 
 export const DataPipelineStatus = defineContract(
@@ -81,6 +82,7 @@ export const DataPipelineStatus = defineContract(
     noUnknownFields,
   ),
 )
+
 export type DataPipelineStatus = TypeOf<typeof DataPipelineStatus>
 
 export const runActions = ['RUN', 'DRY_RUN', 'RESTORE'] as const
@@ -138,6 +140,7 @@ export const PlannedTable = defineContract(
     noUnknownFields,
   ),
 )
+
 export type PlannedTable = TypeOf<typeof PlannedTable>
 
 /** The uploaded file that a run loads. */
@@ -158,6 +161,7 @@ export const RunFile = defineContract(
     noUnknownFields,
   ),
 )
+
 export type RunFile = TypeOf<typeof RunFile>
 
 const runFields = {
@@ -195,11 +199,12 @@ export const Run = defineContract(
       /** Present for a dry run that reached its plan. */
       plannedTables: Type.Optional(Type.Array(PlannedTable, { maxItems: 1000 })),
       /** Present for a run of a workflow. */
-      jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: mostJobs })),
+      jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: maxJobs })),
     },
     noUnknownFields,
   ),
 )
+
 export type Run = TypeOf<typeof Run>
 
 /** The object of a run or of a schedule. */
@@ -213,23 +218,24 @@ export const ObjectRun = defineContract(
   'ObjectRun',
   Type.Object({ ...runFields, object: RunnableObject }, noUnknownFields),
 )
+
 export type ObjectRun = TypeOf<typeof ObjectRun>
 
 const runFilters = {
   kind: Type.Optional(
     Type.Array(Type.Enum([...runnableKinds]), {
       maxItems: 10,
-      description: 'Kinds of objects; repeat it for several.',
+      description: 'Kinds of objects. Repeat the parameter for several kinds.',
     }),
   ),
   status: Type.Optional(
     Type.Array(Type.Enum(['QUEUED', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED']), {
       maxItems: 10,
-      description: 'Repeat it for several.',
+      description: 'Repeat the parameter for several values.',
     }),
   ),
   trigger: Type.Optional(
-    Type.Array(Type.Enum([...runOrigins]), { maxItems: 10, description: 'Repeat it for several.' }),
+    Type.Array(Type.Enum([...runOrigins]), { maxItems: 10, description: 'Repeat the parameter for several values.' }),
   ),
   schema: Type.Optional({ ...Uid, description: 'Only runs of the data pipelines and views of this schema.' }),
 }
@@ -240,6 +246,7 @@ const CursorAfter = Type.String({
   description:
     'The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same.',
 })
+
 /** The paging parameters of lists with paging by cursor only. */
 export const cursorPageFields = { pageSize: Type.Optional(CursorPageSize), after: Type.Optional(CursorAfter) }
 
@@ -254,6 +261,7 @@ export const RunListQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type RunListQuery = TypeOf<typeof RunListQuery>
 
 export const RunStreamQuery = defineContract('RunStreamQuery', Type.Object(runFilters, noUnknownFields))
@@ -285,6 +293,7 @@ export const RunBody = defineContract(
     noUnknownFields,
   ),
 )
+
 export type RunBody = TypeOf<typeof RunBody>
 
 export const CursorResetBody = defineContract(
@@ -300,6 +309,7 @@ export const CursorResetBody = defineContract(
     noUnknownFields,
   ),
 )
+
 export type CursorResetBody = TypeOf<typeof CursorResetBody>
 
 export const LogEntry = defineContract(
@@ -319,6 +329,7 @@ export const LogEntry = defineContract(
     noUnknownFields,
   ),
 )
+
 export type LogEntry = TypeOf<typeof LogEntry>
 
 const pageFields = {
@@ -339,6 +350,7 @@ export const LogQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type LogQuery = TypeOf<typeof LogQuery>
 
 export const LogStreamQuery = defineContract(
@@ -352,6 +364,7 @@ export const LogStreamQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type LogStreamQuery = TypeOf<typeof LogStreamQuery>
 
 export const PageQuery = defineContract('PageQuery', Type.Object(pageFields, noUnknownFields))
@@ -361,6 +374,7 @@ export const RejectedRowsQuery = defineContract(
   'RejectedRowsQuery',
   Type.Object({ ...pageFields, ...exportFields }, noUnknownFields),
 )
+
 export type RejectedRowsQuery = TypeOf<typeof RejectedRowsQuery>
 
 export const RejectedRow = defineContract(
@@ -375,4 +389,5 @@ export const RejectedRow = defineContract(
     noUnknownFields,
   ),
 )
+
 export type RejectedRow = TypeOf<typeof RejectedRow>

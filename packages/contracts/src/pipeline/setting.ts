@@ -14,7 +14,7 @@ export type SettingKey = (typeof settingKeys)[number]
 const SettingValue = Type.String({
   maxLength: 5000,
   description:
-    'ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty.',
+    'ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS mails about schedules without a successful run for that number of hours (1 to 8760). DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty.',
   examples: ['PRIVATE'],
 })
 
@@ -36,6 +36,7 @@ export const SettingBody = defineContract(
     ['warning'],
   ),
 )
+
 export type SettingBody = TypeOf<typeof SettingBody>
 
 export const Setting = defineContract(
@@ -56,4 +57,5 @@ export const Setting = defineContract(
     noUnknownFields,
   ),
 )
+
 export type Setting = TypeOf<typeof Setting>

@@ -53,7 +53,7 @@ const ColumnProfile = Type.Object(
         'Texts are compared by their bytes, and cut to 64 bytes. JSONB columns have no smallest or largest value.',
     }),
     minBytes: Type.Optional(wholeLength('minValue')),
-    maxValue: Type.Optional({ ...Value, description: 'As `minValue`.' }),
+    maxValue: Type.Optional({ ...Value, description: 'See `minValue`.' }),
     maxBytes: Type.Optional(wholeLength('maxValue')),
     minLength: Type.Optional({ ...NonNegativeInteger, description: 'Characters of the shortest text.' }),
     maxLength: Type.Optional({ ...NonNegativeInteger, description: 'Characters of the longest text.' }),
@@ -99,4 +99,5 @@ export const TableProfile = defineContract(
     noUnknownFields,
   ),
 )
+
 export type TableProfile = TypeOf<typeof TableProfile>

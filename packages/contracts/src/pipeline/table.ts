@@ -67,7 +67,7 @@ export const Column = defineContract(
         ...AnyNumber,
         description: 'Dates and times are in milliseconds since 1970-01-01T00:00:00Z.',
       }),
-      maxValue: Type.Optional({ ...AnyNumber, description: 'As `minValue`.' }),
+      maxValue: Type.Optional({ ...AnyNumber, description: 'See `minValue`.' }),
       valueExpression: Type.Optional({
         ...SingleLineText,
         description: 'The quoted column with its table, for use in a query of the table. Absent in query results.',
@@ -78,6 +78,7 @@ export const Column = defineContract(
     noUnknownFields,
   ),
 )
+
 export type Column = TypeOf<typeof Column>
 
 const tableFields = {
@@ -120,6 +121,7 @@ export const TableSummary = defineContract(
     noUnknownFields,
   ),
 )
+
 export type TableSummary = TypeOf<typeof TableSummary>
 
 export const QueryResult = defineContract(
@@ -137,6 +139,7 @@ export const QueryResult = defineContract(
     noUnknownFields,
   ),
 )
+
 export type QueryResult = TypeOf<typeof QueryResult>
 
 export const DataQuery = defineContract(
@@ -150,4 +153,5 @@ export const DataQuery = defineContract(
     noUnknownFields,
   ),
 )
+
 export type DataQuery = TypeOf<typeof DataQuery>

@@ -38,7 +38,7 @@ const viewFields = {
   description: Type.Optional(LongText),
   tags: Type.Optional(TagList),
   query: ViewQuery,
-  materialized: Type.Boolean({ description: 'Whether its rows are stored and refreshed by each run.' }),
+  materialized: Type.Boolean({ description: 'Whether the rows of the view are stored, and refreshed by each run.' }),
 }
 
 const visualizationFields = {
@@ -105,6 +105,7 @@ export const ViewPreviewBody = defineContract(
     [...Object.keys(viewBodyFields).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
   ),
 )
+
 export type ViewPreviewBody = TypeOf<typeof ViewPreviewBody>
 
 const ViewStatus = Type.Object(
@@ -140,4 +141,5 @@ export const View = defineContract(
     noUnknownFields,
   ),
 )
+
 export type View = TypeOf<typeof View>

@@ -10,7 +10,7 @@ export const jobTypes = [
 ] as const
 export type JobType = (typeof jobTypes)[number]
 
-export const mostJobs = 200
+export const maxJobs = 200
 
 export const workflowJobStates = [
   'WAITING',
@@ -44,4 +44,5 @@ export const WorkflowRunJob = defineContract(
     noUnknownFields,
   ),
 )
+
 export type WorkflowRunJob = TypeOf<typeof WorkflowRunJob>

@@ -69,7 +69,7 @@ const StepBody = Type.Object(
   {
     executionMode: Type.Optional(ExecutionMode),
     delayAfter: Type.Optional(DelayAfter),
-    disabled: Type.Optional(Type.Boolean({ description: 'Whether its jobs are skipped. Default: false.' })),
+    disabled: Type.Optional(Type.Boolean({ description: 'Whether the jobs of the step are skipped. Default: false.' })),
     jobs: Type.Optional(Type.Array(JobBody, listLimit)),
   },
   { ...noUnknownFields, title: 'StepBody' },
@@ -100,6 +100,7 @@ export const WorkflowBody = defineContract(
     ['client', ...scheduledIgnored, 'displayDescription'],
   ),
 )
+
 export type WorkflowBody = TypeOf<typeof WorkflowBody>
 
 const ObjectTranslations = Type.Array(
@@ -164,6 +165,7 @@ export const Workflow = defineContract(
     noUnknownFields,
   ),
 )
+
 export type Workflow = TypeOf<typeof Workflow>
 
 export const WorkflowSearchResult = defineContract(
@@ -187,4 +189,5 @@ export const WorkflowSearchResult = defineContract(
     noUnknownFields,
   ),
 )
+
 export type WorkflowSearchResult = TypeOf<typeof WorkflowSearchResult>

@@ -124,6 +124,7 @@ function identifiableCondition(
   if (!supported.includes(operator))
     rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${supported.join(', ')}`)
   const text = requireValue(value, operator)
+  // The operators `token` and `!token` look for each word, the others for the text as a whole.
   const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs a text to search for')]
   const everyWord = sql<SqlBool>`${sql.join(
     words.map((word) => sql`(${query(word)})`),

@@ -14,16 +14,14 @@ export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
 
 /** Returns the condition for the rows after the row with these keys. The last term of the order must be unique and not null. */
 export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
-  const values = terms.map((term, at) => bindKey(term, keys[at] ?? null))
-  const uniform = terms.every(({ required, descending }) => required && descending === terms[0]!.descending)
-  if (!uniform) return sql`(${lexicographicAfter(terms, values)})`
+  const values = terms.map((term, index) => bindKey(term, keys[index] ?? null))
+  const { descending } = terms[0]!
+  const haveOneDirection = terms.every((term) => term.required && term.descending === descending)
+  if (!haveOneDirection) return sql`(${lexicographicAfter(terms, values)})`
   // One row comparison, which can use an index.
-  const sides = [
-    terms.map(({ key }) => key),
-    values.map((value) => value ?? rejectTerm('lacks a value that the order requires')),
-  ]
-  const [rows, bound] = sides.map((side) => sql`(${sql.join(side)})`)
-  return sql`${rows} ${sql.raw(terms[0]!.descending ? '<' : '>')} ${bound}`
+  const keysOfRow = sql.join(terms.map(({ key }) => key))
+  const keysOfCursor = sql.join(values.map((value) => value ?? rejectTerm('lacks a value that the order requires')))
+  return sql`(${keysOfRow}) ${sql.raw(descending ? '<' : '>')} (${keysOfCursor})`
 }
 
 type KeysetValue = RawBuilder<unknown> | undefined
@@ -38,12 +36,12 @@ function lexicographicAfter(
 ): RawBuilder<SqlBool> {
   if (!term) return sql`false`
   const { key, required } = term
-  const further = lexicographicAfter(rest, values)
+  const laterByRest = lexicographicAfter(rest, values)
   // Nulls come last: only further nulls can follow.
-  if (!value) return sql`(${key} is null and (${further}))`
-  const later = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
-  const orMissing = required ? later : sql<SqlBool>`${later} or ${key} is null`
-  return sql`${orMissing} or (${key} = ${value} and (${further}))`
+  if (!value) return sql`(${key} is null and (${laterByRest}))`
+  const laterByValue = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
+  const laterByTerm = required ? laterByValue : sql<SqlBool>`${laterByValue} or ${key} is null`
+  return sql`${laterByTerm} or (${key} = ${value} and (${laterByRest}))`
 }
 
 const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
@@ -98,8 +96,8 @@ export function parseCursor(list: string, text: string, keys: number): PageCurso
   if (text.length > maxCursorLength || rest.length > 0 || sum !== computeChecksum(list, payload))
     rejectTerm(invalidCursor)
   const [page, ...values] = parsePayload(payload)
-  const sound = Number.isSafeInteger(page) && values.every((value) => value === null || typeof value === 'string')
-  if (!sound || values.length !== keys) rejectTerm(invalidCursor)
+  const areKeys = values.every((value) => value === null || typeof value === 'string')
+  if (!Number.isSafeInteger(page) || !areKeys || values.length !== keys) rejectTerm(invalidCursor)
   return { page: page as number, keys: values as (string | null)[] }
 }
 

@@ -29,7 +29,9 @@ const maxLinkLength = 3000
 export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
   const { page, pageSize, total, rows, cursor } = answered
   const pageCount = total === undefined ? undefined : Math.max(1, Math.ceil(total / pageSize))
-  const more = answered.more ?? (pageCount === undefined ? rows === undefined || rows >= pageSize : page < pageCount)
+  const isFullPage = rows === undefined || rows >= pageSize
+  const isBeforeLast = pageCount === undefined ? isFullPage : page < pageCount
+  const more = answered.more ?? isBeforeLast
   const link = url === undefined ? undefined : linkHeader(String(url), { ...answered, pageCount, more })
   return {
     'X-Page': String(page),

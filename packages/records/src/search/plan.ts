@@ -52,43 +52,46 @@ export const maxOffset = 100_000
 /** Converts a search request to SQL parts. Throws InvalidSearch with one violation per invalid term. */
 export function searchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
   const violations: FieldViolation[] = []
-  /** Returns undefined for an invalid term and collects its violation. */
-  function read<T>(pointer: string, callback: () => T): T | undefined {
+  /** Returns what `parse` returns. For an invalid term, collects its violation and returns undefined. */
+  function parseTerm<T>(pointer: string, parse: () => T): T | undefined {
     try {
-      return callback()
+      return parse()
     } catch (error) {
       if (!(error instanceof InvalidTerm)) throw error
       violations.push({ pointer, detail: error.message })
     }
   }
 
-  const query = read('/query', () => queryCondition(request.query, resource))
+  const query = parseTerm('/query', () => queryCondition(request.query, resource))
   const filters = (request.filter ?? []).map((filter, index) =>
-    read(`/filter/${index}`, () => filterCondition(filter, resource)),
+    parseTerm(`/filter/${index}`, () => filterCondition(filter, resource)),
   )
   const readOrder = orderReader(resource.properties)
-  const orderTerms = (request.order ?? []).map((term, index) => read(`/order/${index}`, () => readOrder(term)))
-  const paging = read('/paging/page', () => pageOf(request.paging))
+  const orderTerms = (request.order ?? []).map((term, index) => parseTerm(`/order/${index}`, () => readOrder(term)))
+  const paging = parseTerm('/paging/page', () => pageOf(request.paging))
   const terms = withId(orderTerms.length > 0 ? orderTerms.filter(isDefined) : defaultTerms(resource), {
     key: columnOf(resource.idColumn),
     type: resource.idType ?? 'uid',
   })
-  const list = listOf(request, resource)
-  const place =
-    violations.length === 0 ? read('/paging/after', () => cursorPosition(request.paging, list, terms)) : undefined
+  const listId = identifyList(request, resource)
+  // The cursor belongs to this order, so it can only be parsed if the order is valid.
+  const start =
+    violations.length === 0
+      ? parseTerm('/paging/after', () => cursorPosition(request.paging, listId, terms))
+      : undefined
   if (violations.length > 0 || !paging) throw new InvalidSearch(violations)
 
-  const page = place?.page ?? paging.page
+  const page = start?.page ?? paging.page
   return {
     where: [query, joinConditions(filters.filter(isDefined), request.rootJunction)].filter(isDefined),
-    after: place?.condition,
+    after: start?.condition,
     order: terms.map(orderBy),
     keys: terms.map(keyText),
     ...paging,
     page,
     filtered: (request.filter ?? []).map(propertyNameOf),
     looksForText: query !== undefined,
-    cursorAfter: (keys) => serializeCursor(list, { page: page + 1, keys }),
+    cursorAfter: (keys) => serializeCursor(listId, { page: page + 1, keys }),
   }
 }
 
@@ -96,8 +99,10 @@ const defaultTerms = ({ defaultOrder = [], properties }: SearchResource): OrderT
   defaultOrder.map(orderReader(properties))
 
 /** Returns a text that identifies a list: everything that determines the rows and their order. */
-const listOf = ({ query = '', filter = [], order, rootJunction = 'AND' }: SearchRequest, resource: SearchResource) =>
-  JSON.stringify([resource.name, query.trim(), filter, rootJunction, order?.length ? order : resource.defaultOrder])
+const identifyList = (
+  { query = '', filter = [], order, rootJunction = 'AND' }: SearchRequest,
+  resource: SearchResource,
+) => JSON.stringify([resource.name, query.trim(), filter, rootJunction, order?.length ? order : resource.defaultOrder])
 
 function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = true }: PagingRequest) {
   if (!paging) return { limit: maxPageSize, offset: 0, page: 1, pageSize: maxPageSize, counted: total }
@@ -110,11 +115,11 @@ function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = t
   return { limit: pageSize, offset, page, pageSize, counted: total }
 }
 
-function cursorPosition({ after: text, page, paging }: PagingRequest, list: string, terms: readonly OrderTerm[]) {
+function cursorPosition({ after: text, page, paging }: PagingRequest, listId: string, terms: readonly OrderTerm[]) {
   if (text === undefined) return undefined
   if (page !== undefined) rejectTerm('already determines the page: omit page')
   if (paging === false) rejectTerm('requires paging')
-  const cursor = parseCursor(list, text, terms.length)
+  const cursor = parseCursor(listId, text, terms.length)
   return { page: cursor.page, condition: afterKeys(terms, cursor.keys) }
 }
 

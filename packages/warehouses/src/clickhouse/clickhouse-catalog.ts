@@ -87,10 +87,10 @@ async function findColumnNames(
   { service, key }: ClientAccess,
   { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
 ): Promise<ColumnNameMatch[]> {
-  const schemaOf = new Map(places.map(({ schema }) => [databaseOf({ key, schema }), schema]))
-  if (schemaOf.size === 0) return []
+  const schemaByDatabase = new Map(places.map(({ schema }) => [databaseOf({ key, schema }), schema]))
+  if (schemaByDatabase.size === 0) return []
   const requestedTables = new Set(places.map(({ schema, name }) => qualifyName(schema, name)))
-  const databases = [...schemaOf.keys()].map(formatLiteral).join(', ')
+  const databases = [...schemaByDatabase.keys()].map(formatLiteral).join(', ')
   const rows = await rowsOf<{ database: string; table: string; column: string; type: string }>(
     service,
     `select database, table, name as column, type from system.columns
@@ -98,7 +98,7 @@ async function findColumnNames(
     { parameters: { prefix } },
   )
   const matches = rows.flatMap(({ database, table, column, type }) => {
-    const schema = schemaOf.get(database)!
+    const schema = schemaByDatabase.get(database)!
     if (!requestedTables.has(qualifyName(schema, table))) return []
     return [{ schema, table, column, dataType: describeType(type).dataType, tables: 1 }]
   })

@@ -47,8 +47,8 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
     findPrevious: async (schema, table) =>
       runRecovered(checkedPlace(schema, table), async () => {
         const previous = await findPrevious(access, { schema, table })
-        const { replaced } = previous?.tables.find((one) => one.table === table && one.schema === schema) ?? {}
-        const publishedAt = await findFirstPublicationTime(access, replaced?.mark?.load)
+        const publishedTable = previous?.tables.find((row) => row.table === table && row.schema === schema)
+        const publishedAt = await findFirstPublicationTime(access, publishedTable?.replaced?.mark?.load)
         return publishedAt && { publishedAt }
       }),
     async restore(target, isCurrentAttempt, signal, options = {}) {

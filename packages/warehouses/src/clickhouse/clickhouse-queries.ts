@@ -43,7 +43,7 @@ import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
 import { exactNumberSettings, resultFormat, openResult, takeRows } from './protocol/result.ts'
 import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
-/** Seconds in which the server should stop the query itself. */
+/** Seconds after the time limit of a query in which the server should stop the query itself. Then this process stops it. */
 const graceSeconds = 5
 
 export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
@@ -70,19 +70,22 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
 }
 
 /** The text before the user's query. It is a separate line, so the line numbers in the server's errors are one too high. */
-export const readOptions = 'select * from (\n'
+export const queryPrefix = 'select * from (\n'
 
-/** Rewrites a user's query to the server's table names, and returns it with the database in which it runs. */
+/**
+ * Rewrites a user's query to the server's table names, and returns it with the database in which it runs. With `whole`, every name gets
+ * its database, so that the text means the same in any database.
+ */
 export async function prepareQuery(
   access: ClientAccess,
   { text, values = [], texts, schemas = [] }: UserQuery,
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   assertNoNulCharacter(text)
-  const existing = await listSchemas(access)
-  const relations = await listRelations(access, [...new Set([...schemas, ...existing])])
+  const existingSchemas = await listSchemas(access)
+  const relations = await listRelations(access, [...new Set([...schemas, ...existingSchemas])])
   const parameters: Record<string, string | null> = {}
-  const around = {
+  const resolution = {
     schemas,
     relations,
     whole,
@@ -95,9 +98,9 @@ export async function prepareQuery(
     },
   }
   // The server rejects a database that does not exist.
-  const first = schemas.find((schema) => existing.includes(schema))
-  const database = first === undefined ? 'system' : databaseOf({ key: access.key, schema: first })
-  return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
+  const defaultSchema = schemas.find((schema) => existingSchemas.includes(schema))
+  const database = defaultSchema === undefined ? 'system' : databaseOf({ key: access.key, schema: defaultSchema })
+  return { ...resolveNames(trimStatementEnd(text), resolution), parameters, database }
 }
 
 async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
@@ -105,7 +108,7 @@ async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?:
   const { text, parameters, database } = await prepareQuery(access, userQuery).catch((error: unknown) => {
     throw queryProblem(error, userQuery, seconds)
   })
-  const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
+  const sql = `${queryPrefix}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
   const result = await streamQuery(
     access,
     { sql, parameters, database, seconds, limits: { rows, bytes } },
@@ -183,7 +186,7 @@ const planSeconds = 5
 async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   try {
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
-    const sql = `explain ${readOptions}${text}\n) format ${resultFormat}`
+    const sql = `explain ${queryPrefix}${text}\n) format ${resultFormat}`
     const request = { sql, parameters, database, seconds: planSeconds, limits: planLimits }
     const { rows } = await streamQuery(access, request, signal)
     return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
@@ -267,9 +270,10 @@ async function readTableSource(access: ClientAccess, { schema, name }: TablePlac
 async function readQuerySource(access: ClientAccess, query: UserQuery) {
   const { text, database } = await prepareQuery(access, query)
   const limit = query.limits?.rows === undefined ? '' : ` limit ${resolveExportLimits(query.limits).rows}`
-  return { sql: `${readOptions}${text}\n)${limit}`, database, columns: undefined }
+  return { sql: `${queryPrefix}${text}\n)${limit}`, database, columns: undefined }
 }
 
+/** See `QueryRunner.findAmbiguousTable`. */
 async function ambiguousTable(
   access: ClientAccess,
   userQuery: UserQuery,
@@ -357,7 +361,8 @@ async function* queryPages(
     )
     const shape = (await readShape(access.service, database, 'result'))!
     let rowsLeft = rows
-    for (let offset = 0; rowsLeft > 0; ) {
+    let offset = 0
+    while (rowsLeft > 0) {
       const rowsToRead = Math.min(size, rowsLeft)
       const sql = `select * from ${resultTable}${orderOf(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
       const page = await streamQuery(access, { sql, seconds: 60, limits: { rows: rowsToRead, bytes } }, signal)

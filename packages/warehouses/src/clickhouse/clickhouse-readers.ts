@@ -22,15 +22,15 @@ import type { WarehouseCredentials } from '../warehouse.ts'
 export function clickHouseReaders(url: string): ReaderServer {
   const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
   return {
-    define: (client, reader, password) => translated(() => defineReader(service, client, reader, password)),
+    define: (client, reader, password) => withTranslatedErrors(() => defineReader(service, client, reader, password)),
     async drop(login) {
       keyOfReader(login)
-      await translated(async () => {
+      await withTranslatedErrors(async () => {
         await executeStatement(service, `drop user if exists ${quoteIdentifier(login)}`)
         await endQueries(service, login)
       })
     },
-    observe: () => translated(() => observeReaders(service)),
+    observe: () => withTranslatedErrors(() => observeReaders(service)),
   }
 }
 
@@ -43,23 +43,22 @@ async function defineReader(
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const user = quoteIdentifier(login)
   // A hash, so that no log of the server contains the password. It has 256 random bits, so it needs no salt.
-  const identified = (secret: string) =>
+  const identifiedBy = (secret: string) =>
     `identified with sha256_hash by '${createHash('sha256').update(secret).digest('hex')}'`
-  await executeStatement(service, `create user if not exists ${user} ${identified(password ?? newReaderPassword())}`)
-  const given = password === undefined ? '' : ` ${identified(password)}`
+  await executeStatement(service, `create user if not exists ${user} ${identifiedBy(password ?? newReaderPassword())}`)
+  const passwordChange = password === undefined ? '' : ` ${identifiedBy(password)}`
   await executeStatement(
     service,
-    `alter user ${user}${given} host ${active ? 'any' : 'none'} settings ${readerSettings}`,
+    `alter user ${user}${passwordChange} host ${active ? 'any' : 'none'} settings ${readerSettings}`,
   )
-  const wanted = new Set(active ? schemas.map((schema) => databaseOf({ key, schema })) : [])
-  const held = await findGrants(service, login)
-  for (const database of wanted)
-    if (!held.has(database))
-      await executeStatement(service, `grant select, show on ${quoteIdentifier(database)}.* to ${user}`)
-  const lost = [...held].filter((database) => !wanted.has(database))
-  for (const database of lost)
+  const allowedDatabases = new Set(active ? schemas.map((schema) => databaseOf({ key, schema })) : [])
+  const grantedDatabases = await findGrants(service, login)
+  for (const database of allowedDatabases.difference(grantedDatabases))
+    await executeStatement(service, `grant select, show on ${quoteIdentifier(database)}.* to ${user}`)
+  const revokedDatabases = grantedDatabases.difference(allowedDatabases)
+  for (const database of revokedDatabases)
     await executeStatement(service, `revoke select, show on ${quoteIdentifier(database)}.* from ${user}`)
-  if (lost.length > 0 || !active || password !== undefined) await endQueries(service, login)
+  if (revokedDatabases.size > 0 || !active || password !== undefined) await endQueries(service, login)
 }
 
 /** Users may pass settings with a query, as drivers do, within these limits. They cannot change data or limits. */
@@ -70,6 +69,7 @@ const readerSettings = [
   'allow_ddl = 0 readonly',
 ].join(', ')
 
+/** Returns the databases from which a login may select. */
 async function findGrants(service: ServerAccess, login: string): Promise<Set<string>> {
   const rows = await rowsOf<{ database: string }>(
     service,
@@ -94,7 +94,7 @@ async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
   return rows.map(({ login, active, sessions }) => ({ login, active: Boolean(active), sessions }))
 }
 
-async function translated<T>(callback: () => Promise<T>): Promise<T> {
+async function withTranslatedErrors<T>(callback: () => Promise<T>): Promise<T> {
   try {
     return await callback()
   } catch (error) {

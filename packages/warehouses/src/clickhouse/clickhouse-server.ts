@@ -18,6 +18,7 @@ export interface ClickHouseServer {
   checkedPlace(schema: string, table: string): string
 }
 
+/** Returns the object that all modules of a client's warehouse share. */
 export function clickHouseServer(access: ClientAccess, keepDays: number): ClickHouseServer {
   let provisioned: Promise<void> | undefined
 

@@ -43,13 +43,13 @@ export function clickhouseAccess(
   }
   parsedUrl.username = ''
   parsedUrl.password = ''
-  const as = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
-  const derived = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
+  const accessOf = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
+  const derivePassword = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
   return {
     key,
-    service: as(service.user, service.password),
-    load: as(`c_${key}_load`, derived(loadPassword)),
-    read: as(`c_${key}_read`, derived(readPassword)),
+    service: accessOf(service.user, service.password),
+    load: accessOf(`c_${key}_load`, derivePassword(loadPassword)),
+    read: accessOf(`c_${key}_read`, derivePassword(readPassword)),
   }
 }
 
@@ -94,30 +94,29 @@ export async function provisionClickHouse({ key, service, load, read }: ClientAc
     if (!column?.type.includes('CLOSED'))
       await run(`alter table ${database}.ledger modify column state ${publicationStateType}`)
     const limits = limitsOf()
-    for (const [{ user, password }, more] of [
-      [load, noDisks],
+    for (const { user, password, extraSettings } of [
+      { ...load, extraSettings: noDisks },
       // The user `read` may pass settings with a query, within the limits, and cannot change data.
-      [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
-    ] as const) {
-      const identified = `identified with sha256_password by ${formatLiteral(password)}`
-      await run(`create user if not exists ${quoteIdentifier(user)} ${identified}`)
-      const altered = `alter user ${quoteIdentifier(user)} ${identified} settings ${limits}`
-      await run(`${altered}${more}`).catch((error: unknown) => {
+      { ...read, extraSettings: ', readonly = 2 readonly, allow_ddl = 0 readonly' },
+    ]) {
+      const identifiedBy = `identified with sha256_password by ${formatLiteral(password)}`
+      await run(`create user if not exists ${quoteIdentifier(user)} ${identifiedBy}`)
+      const alterStatement = `alter user ${quoteIdentifier(user)} ${identifiedBy} settings ${limits}`
+      await run(`${alterStatement}${extraSettings}`).catch((error: unknown) => {
         // Some servers do not support limits on table settings.
-        if (more !== noDisks || !(error instanceof ClickHouseError)) throw error
-        return run(altered)
+        if (extraSettings !== noDisks || !(error instanceof ClickHouseError)) throw error
+        return run(alterStatement)
       })
     }
-    const everywhere = (prefix: string) => `${quoteIdentifier(prefix)}*.*`
-    const ownDatabases = everywhere(schemaPrefix(key))
-    for (const to of [load.user, read.user])
-      for (const qualifiedName of [ownDatabases, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
-        await run(`grant select, show on ${qualifiedName} to ${quoteIdentifier(to)}`)
-    const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
+    const allTablesWith = (databasePrefix: string) => `${quoteIdentifier(databasePrefix)}*.*`
+    for (const user of [load.user, read.user])
+      for (const prefix of [schemaPrefix(key), runPrefix(key), shownPrefix(key)])
+        await run(`grant select, show on ${allTablesWith(prefix)} to ${quoteIdentifier(user)}`)
+    const writePrivileges = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
     // Some servers require this grant before a table is created.
     await run(`grant table engine on MergeTree to ${quoteIdentifier(load.user)}`)
-    for (const qualifiedName of [runPrefix(key), shownPrefix(key)])
-      await run(`grant ${writing} on ${everywhere(qualifiedName)} to ${quoteIdentifier(load.user)}`)
+    for (const prefix of [runPrefix(key), shownPrefix(key)])
+      await run(`grant ${writePrivileges} on ${allTablesWith(prefix)} to ${quoteIdentifier(load.user)}`)
   } catch (error) {
     throw warehouseProblem(error, 'the warehouse')
   }

@@ -38,18 +38,18 @@ async function sweepStaging(
     { parameters: { run: runPrefix(key), shown: shownPrefix(key) } },
   )
   if (rows.length === 0) return 0
-  const runs = await alive()
+  const liveRuns = await alive()
   let dropped = 0
   for (const { name, comment } of rows) {
     const run = runIn(comment)
-    if (run === undefined || runs.has(run)) continue
-    const isDropped = await keepReplaced(access, name, keepDays)
-      .then(() => executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`))
-      .then(
-        () => true,
-        () => false,
-      )
-    if (isDropped) dropped += 1
+    if (run === undefined || liveRuns.has(run)) continue
+    try {
+      await keepReplaced(access, name, keepDays)
+      await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
+      dropped += 1
+    } catch {
+      // The next sweep tries again.
+    }
   }
   return dropped
 }
@@ -79,14 +79,14 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
   const condition = `at < now64(6) - interval {days:UInt32} day and run not in (
     select run from ${ledgerTable(access)} where has({published:Array(String)}, load))`
   const parameters = { days: String(keepDays), published: publishedLoads }
-  const [old] = await rowsOf<{ runs: number }>(
+  const [outdated] = await rowsOf<{ runs: number }>(
     service,
     `select uniqExact(run) as runs from ${ledgerTable(access)} where ${condition}`,
     {
       parameters,
     },
   )
-  if (old!.runs > 0)
+  if (outdated!.runs > 0)
     await executeStatement(service, `alter table ${ledgerTable(access)} delete where ${condition}`, { parameters })
-  return old!.runs
+  return outdated!.runs
 }

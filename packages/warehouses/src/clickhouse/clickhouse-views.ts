@@ -52,9 +52,9 @@ async function defineView(
   try {
     const ownViews = await findManagedViews(access, view.id)
     const existing = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
-    const free =
+    const isNameFree =
       !existing || existing.mark?.view?.id === view.id || (!ownViews && view.takesOver && existing.mark?.view)
-    if (!free) throw viewNameTaken(view.schema, view.name)
+    if (!isNameFree) throw viewNameTaken(view.schema, view.name)
     const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
     await assertNoCycle(access, view, reads)
     const mark: ViewMark = {
@@ -67,7 +67,8 @@ async function defineView(
       query: text,
     }
     await replaceView(access, mark, { seconds, empty }, signal)
-    for (const old of ownViews) if (old.schema !== view.schema || old.name !== view.name) await dropAt(access, old)
+    const movedFrom = ownViews.filter(({ schema, name }) => schema !== view.schema || name !== view.name)
+    for (const oldPlace of movedFrom) await dropAt(access, oldPlace)
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -113,12 +114,12 @@ async function findManagedViews({ key, service }: ClientAccess, id: string): Pro
 
 async function findView(access: ClientAccess, schema: string, name: string): Promise<WarehouseView | undefined> {
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
-  return shape && isView(shape) ? viewOf(access, schema, shape) : undefined
+  return shape && isView(shape) ? describeView(access, schema, shape) : undefined
 }
 
 const isView = (shape: ClickHouseShape): boolean => shape.mark?.view !== undefined || shape.engine.endsWith('View')
 
-async function viewOf(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseView> {
+async function describeView(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseView> {
   const mark = shape.mark?.view
   return {
     ...(await describeTable(access, schema, shape)),
@@ -145,14 +146,15 @@ async function refreshView(
         `The materialised view ${qualifiedName} does not exist in the warehouse. Save the view again to create it.`,
       )
     await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
-    const now = await readShape(access.service, database, name)
-    return { rows: now?.rows ?? 0, bytes: now?.bytes ?? 0 }
+    const filled = await readShape(access.service, database, name)
+    return { rows: filled?.rows ?? 0, bytes: filled?.bytes ?? 0 }
   } catch (error) {
     signal.throwIfAborted()
     throw warehouseProblem(queryProblem(error, { text: '' }, refreshTimeoutSeconds), qualifiedName)
   }
 }
 
+/** Drops a view; does nothing for another relation. Throws VIEWS_DEPEND if a view reads it. */
 async function dropView(access: ClientAccess, schema: string, name: string): Promise<void> {
   const qualifiedName = quotePlace(schema, name)
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)

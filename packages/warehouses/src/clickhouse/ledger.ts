@@ -126,6 +126,7 @@ interface LedgerRow extends Omit<ProposedTable, 'entry'> {
 
 const parseLedgerRow = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.parse(entry) as LedgerEntry })
 
+/** Returns the proposed tables of a publication, ordered by schema and name. Empty if it proposes a fence. */
 export async function readProposal(access: ClientAccess, publication: string): Promise<ProposedTable[]> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
@@ -136,6 +137,7 @@ export async function readProposal(access: ClientAccess, publication: string): P
   return rows.map(parseLedgerRow)
 }
 
+/** Returns the committed publication of a run, with the first row of each table, because the ledger may contain duplicates. */
 export async function findPublication(access: ClientAccess, run: string): Promise<Publication | undefined> {
   const rows = await rowsOf<LedgerRow>(
     access.service,

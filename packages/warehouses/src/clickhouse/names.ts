@@ -23,10 +23,13 @@ export function runDatabase(key: string, { run, attempt }: { run: string; attemp
   return `${runPrefix(key)}${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`
 }
 
+/** Returns the prefix of the databases with staging tables. */
 export const runPrefix = (key: string): string => `c_${key}-run_`
+/** Returns the prefix of the databases with previews of staged rows and with stored results of queries. */
 export const shownPrefix = (key: string): string => `c_${key}-shown_`
 /** Returns the prefix of the databases with tables that a publication replaced. */
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
+/** Returns the prefix of the databases with the client's schemas. */
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
 export const quoteIdentifier = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
@@ -50,7 +53,7 @@ export function checkTableName(name: string): void {
 }
 
 /** Names that a column cannot have: virtual columns of every table, and columns that the server uses to order and delete rows. */
-const serversOwn = new Set(
+const reservedColumns = new Set(
   (
     '_part _part_index _part_offset _part_granule_offset _part_starting_offset _part_uuid _part_data_version _partition_id _partition_value ' +
     '_sample_factor _row_exists _block_number _block_offset _disk_name _distance _database _table _shard_num'
@@ -59,7 +62,7 @@ const serversOwn = new Set(
 
 export function checkColumnName(name: string): void {
   checkIdentifier('column', name)
-  if (serversOwn.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
+  if (reservedColumns.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
 /** Returns the comment of a database that belongs to no run. A sweep drops the database after `seconds`. */

@@ -42,14 +42,43 @@ const queryTimeout: ProblemTemplate = [
     `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 ]
 
+/** The numbers of the server's errors, see `ClickHouseError`. */
 export const errorCodes = {
-  unknownTable: 60,
+  cannotReadAllData: 33,
+  typeMismatch: 53,
   tableExists: 57,
-  databaseExists: 82,
+  unknownTable: 60,
+  syntaxError: 62,
+  argumentOutOfBound: 69,
   unknownDatabase: 81,
+  databaseExists: 82,
+  incorrectData: 117,
   timeout: 159,
+  tooSlow: 160,
+  readonly: 164,
+  unknownUser: 192,
+  wrongPassword: 193,
+  passwordRequired: 194,
+  tooManyQueries: 202,
+  socketTimeout: 209,
+  networkError: 210,
+  aborted: 236,
+  memoryLimitExceeded: 241,
+  tableIsReadOnly: 242,
+  notEnoughSpace: 243,
+  tooManyParts: 252,
+  valueOutOfRange: 321,
+  supportIsDisabled: 344,
+  nullInOrdinaryColumn: 349,
+  queryIsProhibited: 392,
   cancelled: 394,
   tooManyBytes: 396,
+  decimalOverflow: 407,
+  cannotScheduleTask: 439,
+  settingConstraintViolation: 452,
+  accessDenied: 497,
+  authenticationFailed: 516,
+  keeperError: 999,
 } as const
 
 const problemTemplates: Record<number, ProblemTemplate> = {
@@ -60,47 +89,47 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   ],
   [errorCodes.timeout]: queryTimeout,
   [errorCodes.cancelled]: queryTimeout,
-  160: queryTimeout,
-  516: accessDenied,
-  192: accessDenied,
-  193: accessDenied,
-  194: accessDenied,
-  497: [
+  [errorCodes.tooSlow]: queryTimeout,
+  [errorCodes.authenticationFailed]: accessDenied,
+  [errorCodes.unknownUser]: accessDenied,
+  [errorCodes.wrongPassword]: accessDenied,
+  [errorCodes.passwordRequired]: accessDenied,
+  [errorCodes.accessDenied]: [
     'WAREHOUSE_FORBIDDEN',
     (qualifiedName, { message }) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
   ],
-  202: serverBusy,
-  241: serverBusy,
-  252: serverBusy,
-  439: serverBusy,
-  209: serverUnavailable,
-  210: serverUnavailable,
-  236: serverUnavailable,
-  242: serverUnavailable,
-  999: serverUnavailable,
-  243: [
+  [errorCodes.tooManyQueries]: serverBusy,
+  [errorCodes.memoryLimitExceeded]: serverBusy,
+  [errorCodes.tooManyParts]: serverBusy,
+  [errorCodes.cannotScheduleTask]: serverBusy,
+  [errorCodes.socketTimeout]: serverUnavailable,
+  [errorCodes.networkError]: serverUnavailable,
+  [errorCodes.aborted]: serverUnavailable,
+  [errorCodes.tableIsReadOnly]: serverUnavailable,
+  [errorCodes.keeperError]: serverUnavailable,
+  [errorCodes.notEnoughSpace]: [
     'DISK_FULL',
     () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
   ],
-  33: badValue,
-  53: badValue,
-  69: badValue,
-  117: badValue,
-  321: badValue,
-  349: [
+  [errorCodes.cannotReadAllData]: badValue,
+  [errorCodes.typeMismatch]: badValue,
+  [errorCodes.argumentOutOfBound]: badValue,
+  [errorCodes.incorrectData]: badValue,
+  [errorCodes.valueOutOfRange]: badValue,
+  [errorCodes.nullInOrdinaryColumn]: [
     'NULL_KEY',
     (qualifiedName) =>
       `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
   ],
-  407: badValue,
+  [errorCodes.decimalOverflow]: badValue,
 }
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function warehouseProblem(error: unknown, qualifiedName: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
-  const verdict = findTemplate(error)
-  if (!verdict) return error
-  const [code, sentence, retryable] = verdict
+  const template = findTemplate(error)
+  if (!template) return error
+  const [code, sentence, retryable] = template
   return new WarehouseProblem(code, sentence(qualifiedName, error), {
     cause: error,
     retryable: retryable === 'retryable',
@@ -126,17 +155,37 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
 export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code
 
 /** The server rejected the operation of the query, not its syntax. */
-const forbiddenCodes = new Set([164, 344, 392, 452, 497])
+const forbiddenCodes: ReadonlySet<number> = new Set([
+  errorCodes.readonly,
+  errorCodes.supportIsDisabled,
+  errorCodes.queryIsProhibited,
+  errorCodes.settingConstraintViolation,
+  errorCodes.accessDenied,
+])
 /** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
-const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 193, 194])
+const serverFaultCodes: ReadonlySet<number> = new Set([
+  errorCodes.tooManyQueries,
+  errorCodes.socketTimeout,
+  errorCodes.networkError,
+  errorCodes.aborted,
+  errorCodes.memoryLimitExceeded,
+  errorCodes.tableIsReadOnly,
+  errorCodes.notEnoughSpace,
+  errorCodes.tooManyParts,
+  errorCodes.authenticationFailed,
+  errorCodes.unknownUser,
+  errorCodes.wrongPassword,
+  errorCodes.passwordRequired,
+])
+/** The server stopped the query at its time limit, or because it would take too long. */
+const stoppedCodes: ReadonlySet<number> = new Set([errorCodes.timeout, errorCodes.tooSlow, errorCodes.cancelled])
 
 /** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
 export function queryProblem(error: unknown, query: UserQuery, seconds: number): unknown {
   const { text, values = [] } = query
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
-  if (error.code === errorCodes.timeout || error.code === 160 || error.code === errorCodes.cancelled)
-    return tooSlow(seconds)
-  const sentence = sentenceOf(error.message, values)
+  if (stoppedCodes.has(error.code)) return tooSlow(seconds)
+  const sentence = cleanMessage(error.message, values)
   const message = error.code === errorCodes.unknownTable ? `${asSentence(sentence)} ${missingTableAdvice}` : sentence
   const cause = new Error(`${error.code}: ${message}`)
   if (error.code === errorCodes.tooManyBytes)
@@ -147,7 +196,7 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
         cause,
       },
     )
-  if (error.code === 241)
+  if (error.code === errorCodes.memoryLimitExceeded)
     return new WarehouseProblem(
       'RESULT_TOO_LARGE',
       'The query exceeds the memory limit. Select fewer rows or columns.',
@@ -155,7 +204,7 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
         cause,
       },
     )
-  if (error.code === 62 && !isSelect(text))
+  if (error.code === errorCodes.syntaxError && !isSelect(text))
     return new WarehouseProblem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH or VALUES.', {
       cause,
     })
@@ -163,7 +212,7 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
-  if (error.code > 0 && !notItsFault.has(error.code))
+  if (error.code > 0 && !serverFaultCodes.has(error.code))
     return new WarehouseProblem(
       'QUERY_FAILED',
       `The query failed${describePosition(positionIn(error.message), query)}: ${message}`,
@@ -177,18 +226,21 @@ export function tooSlow(seconds: number): WarehouseProblem {
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
+/** Whether the text begins like a query, and nothing follows a semicolon. */
 function isSelect(text: string): boolean {
-  const bare = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
-  return /^\(*\s*(select|with|values|from)\b/i.test(bare) && !/;\s*\S/.test(bare)
+  const withoutLeadingComments = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
+  const isQuery = /^\(*\s*(select|with|values|from)\b/i.test(withoutLeadingComments)
+  return isQuery && !/;\s*\S/.test(withoutLeadingComments)
 }
 
-/** Returns the position in the text of the query; the service's line precedes it. */
+/** Returns the position in the text of the query, which `queryPrefix` precedes as the first line. */
 function positionIn(message: string): TextPosition | undefined {
   const [, line, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
   return line && Number(line) > 1 ? { line: Number(line) - 1, column: Number(column) } : undefined
 }
 
-function sentenceOf(message: string, values: readonly (string | null)[]): string {
+/** Returns the server's message without the position, the scope and the expected tokens, and without the user's values. */
+function cleanMessage(message: string, values: readonly (string | null)[]): string {
   const sentence = message
     .replace(/\(line \d+, col \d+\)/, '')
     .replace(/\s*In scope [\s\S]*$/, '')

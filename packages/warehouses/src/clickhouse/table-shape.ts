@@ -79,6 +79,7 @@ interface ColumnRow {
 export const tableColumns =
   'database, name, toString(uuid) as uuid, engine, comment, total_rows as rows, total_bytes as bytes'
 
+/** Reads a table or view from the server's catalogue; undefined if it does not exist. */
 export async function readShape(
   access: ServerAccess,
   database: string,
@@ -223,8 +224,8 @@ export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagi
 
 /** Returns the columns that are stored as text and have another data type. */
 export function textColumnsOf(columns: readonly StagingColumn[]): Record<string, DataType> {
-  const kinds = columns.filter(({ type, dataType }) => type === 'String' && dataType !== 'TEXT')
-  return Object.fromEntries(kinds.map(({ name, dataType }) => [name, dataType]))
+  const narrowerColumns = columns.filter(({ type, dataType }) => type === 'String' && dataType !== 'TEXT')
+  return Object.fromEntries(narrowerColumns.map(({ name, dataType }) => [name, dataType]))
 }
 
 /**
@@ -232,12 +233,13 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
  * server acknowledges rows only after it has written them to disk.
  */
 export function createTable(qualifiedName: string, columns: readonly StagingColumn[], mark: TableMark): string {
-  const list = columns.map(columnText)
+  const definitions = columns.map(columnText).join(', ')
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
-  return `create table ${qualifiedName} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
+  return `create table ${qualifiedName} (${definitions}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
     settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(mark))}`
 }
 
+/** Returns the definition of a column. The label is its comment, if it differs from the name. */
 export function columnText({ name, label, type, primaryKey }: StagingColumn): string {
   const comment = label === name ? '' : ` comment ${formatLiteral(label.replaceAll('\0', ''))}`
   return `${quoteIdentifier(name)} ${primaryKey ? type : `Nullable(${type})`}${comment}`

@@ -18,9 +18,12 @@ export interface TypeDescription {
 export const anyDecimal: SqlType = 'Decimal(76, 38)'
 const maxPrecision = 76
 
-/** A timestamp with a zone is an instant; a timestamp without one is stored as if in a zone with another name for UTC. */
+/**
+ * A timestamp with a zone is an instant. A timestamp without one is stored as if in a zone with another name for UTC, so that the two
+ * types differ.
+ */
 const instantType: SqlType = "DateTime64(6, 'UTC')"
-const wallClock: SqlType = "DateTime64(6, 'Etc/UTC')"
+const localTimeType: SqlType = "DateTime64(6, 'Etc/UTC')"
 
 const typesByDataType: Partial<Record<DataType, SqlType>> = {
   SMALLINT: 'Int16',
@@ -30,7 +33,7 @@ const typesByDataType: Partial<Record<DataType, SqlType>> = {
   DOUBLE: 'Float64',
   BOOLEAN: 'Bool',
   DATE: 'Date32',
-  TIMESTAMP: wallClock,
+  TIMESTAMP: localTimeType,
   TIMESTAMPTZ: instantType,
 }
 
@@ -44,12 +47,13 @@ export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): Sq
  * Returns the type's name in the API. A type that loads never create (arrays, enums …) is TEXT, because its values are shown as text.
  */
 export function describeType(type: SqlType): TypeDescription {
-  const bare = withoutWrappers(type)
-  const [precision, scale = 0] = digitsOf(bare)
-  if (bare === anyDecimal) return { dataType: 'DECIMAL' }
+  const innerType = withoutWrappers(type)
+  const [precision, scale = 0] = digitsOf(innerType)
+  if (innerType === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
-  const entry = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
-  return { dataType: entry?.[0] ?? queryOnlyTypes[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
+  const loadedType = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === innerType)
+  if (loadedType) return { dataType: loadedType[0] }
+  return { dataType: queryOnlyTypes[innerType] ?? (innerType.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
 /** Types that queries return although loads never create them. */
@@ -67,6 +71,7 @@ const queryOnlyTypes: Record<SqlType, DataType> = {
   JSON: 'JSONB',
 }
 
+/** Returns the type inside of `Nullable(…)` and `LowCardinality(…)`. */
 export function withoutWrappers(type: SqlType): SqlType {
   const [, innerType] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
   return innerType === undefined ? type : withoutWrappers(innerType)
@@ -82,16 +87,14 @@ export const typeRules: TypeRules = {
   widest(one, other) {
     const type = widenTypes(one.type, other.type)
     if (type === 'String') return { type, dataType: widestText(one.dataType, other.dataType) }
-    return {
-      type,
-      dataType: type === other.type ? other.dataType : type === one.type ? one.dataType : describeType(type).dataType,
-    }
+    const unchanged = [other, one].find((column) => column.type === type)
+    return { type, dataType: (unchanged ?? describeType(type)).dataType }
   },
 }
 
 const clickHouseTypeFamilies: WarehouseTypes = {
   integers: { Int16: 5, Int32: 10, Int64: 19 },
-  times: ['Date32', wallClock, instantType],
+  times: ['Date32', localTimeType, instantType],
   singleFloat: 'Float32',
   doubleFloat: 'Float64',
   readDecimal: digitsOf,

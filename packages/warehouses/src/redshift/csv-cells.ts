@@ -28,11 +28,11 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
     case 'BOOLEAN':
       return fixedWriter(1, (from, position) => (from.getUint8(position) === 0 ? 'f' : 't'))
     case 'DATE':
-      return fixedWriter(4, (from, position) => dayText(from.getInt32(position)))
+      return fixedWriter(4, (from, position) => formatDay(from.getInt32(position)))
     case 'TIMESTAMP':
-      return fixedWriter(8, (from, position) => momentText(from.getBigInt64(position)))
+      return fixedWriter(8, (from, position) => formatMoment(from.getBigInt64(position)))
     case 'TIMESTAMPTZ':
-      return fixedWriter(8, (from, position) => `${momentText(from.getBigInt64(position))}+00`)
+      return fixedWriter(8, (from, position) => `${formatMoment(from.getBigInt64(position))}+00`)
     case 'DECIMAL':
       return decimalWriter(type)
     case 'JSONB': {
@@ -48,8 +48,9 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   }
 }
 
-const writeLatin1 = (out: GrowingBuffer, written: string): void =>
-  void (out.position += out.bytes.write(written, out.position, 'latin1'))
+function writeLatin1(out: GrowingBuffer, text: string): void {
+  out.position += out.bytes.write(text, out.position, 'latin1')
+}
 
 function fixedWriter(width: number, format: (from: DataView, position: number) => string): CellWriter {
   return (from, position, length, out) => {
@@ -58,7 +59,7 @@ function fixedWriter(width: number, format: (from: DataView, position: number) =
   }
 }
 
-function dayText(days: number): string {
+function formatDay(days: number): string {
   const date = new Date(postgresEpoch + days * millisecondsOfDay)
   const year = date.getUTCFullYear()
   if (!(year >= 1 && year <= 9999))
@@ -68,13 +69,14 @@ function dayText(days: number): string {
   return date.toISOString().slice(0, 10)
 }
 
-function momentText(ticks: bigint): string {
-  const since = ((ticks % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
-  const day = dayText(Number((ticks - since) / microsecondsOfDay))
-  const seconds = Number(since / 1_000_000n)
-  const two = (number: number) => String(number).padStart(2, '0')
-  const time = `${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
-  return `${day} ${time}.${String(since % 1_000_000n).padStart(6, '0')}`
+/** Formats microseconds since 2000-01-01, which are negative before it. */
+function formatMoment(microseconds: bigint): string {
+  const sinceMidnight = ((microseconds % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
+  const day = formatDay(Number((microseconds - sinceMidnight) / microsecondsOfDay))
+  const seconds = Number(sinceMidnight / 1_000_000n)
+  const twoDigits = (number: number) => String(number).padStart(2, '0')
+  const time = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60].map(twoDigits).join(':')
+  return `${day} ${time}.${String(sinceMidnight % 1_000_000n).padStart(6, '0')}`
 }
 
 function decimalWriter(type: SqlType): CellWriter {
@@ -96,19 +98,20 @@ function textWriter(type: SqlType): CellWriter {
         `the text has ${length.toLocaleString('en')} bytes, and ${maxLength.toLocaleString('en')} is the maximum of the column in Redshift. Shorten the text at the source, or exclude the column`,
       )
     const { bytes } = out
-    let to = out.position
-    bytes[to++] = quoteByte
+    let outPosition = out.position
+    bytes[outPosition++] = quoteByte
     for (let index = position; index < position + length; index++) {
       const byte = from.getUint8(index)
-      if (byte === quoteByte) bytes[to++] = quoteByte
-      bytes[to++] = byte
+      if (byte === quoteByte) bytes[outPosition++] = quoteByte
+      bytes[outPosition++] = byte
     }
-    bytes[to++] = quoteByte
-    out.position = to
+    bytes[outPosition++] = quoteByte
+    out.position = outPosition
   }
 }
 
-const [comma, newline] = [0x2c, 0x0a]
+const comma = 0x2c
+const newline = 0x0a
 
 /** Yields rows as CSV, one megabyte of whole lines at a time. `nullWord` is the word for NULL; it is random, so no value can equal it. */
 export function csvRows(
@@ -118,19 +121,19 @@ export function csvRows(
   counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, type, nullable, stored }, index) => {
-    const cell = csvCell(stored.dataType, type)
-    const end = index === columns.length - 1 ? newline : comma
+    const writeValue = csvCell(stored.dataType, type)
+    const delimiter = index === columns.length - 1 ? newline : comma
     return {
       label,
       writeNull: nullable
         ? (out: GrowingBuffer) => {
             out.position += out.bytes.write(nullWord, out.position, 'latin1')
-            out.bytes[out.position++] = end
+            out.bytes[out.position++] = delimiter
           }
         : undefined,
       value: (from: DataView, position: number, length: number, out: GrowingBuffer) => {
-        cell(from, position, length, out)
-        out.bytes[out.position++] = end
+        writeValue(from, position, length, out)
+        out.bytes[out.position++] = delimiter
       },
     }
   })

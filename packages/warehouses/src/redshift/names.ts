@@ -6,13 +6,17 @@ export const ledgerSchema = 'sluice'
 
 const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Returns a string literal without backslashes, because a server setting decides whether a backslash starts an escape sequence. */
+/**
+ * Returns a literal: a number as it is, any other value as a string. A string has no backslashes, because a server setting decides whether a
+ * backslash starts an escape sequence.
+ */
 export function formatLiteral(value: string | null): string {
   if (value === null) return 'null'
   if (/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return value
   return stringLiteral(value)
 }
 
+/** Returns a string literal; backslashes are written as chr(92). */
 export function stringLiteral(value: string): string {
   const pieces = value.split('\\').map((piece) => `'${piece.replaceAll("'", "''")}'`)
   return pieces.length === 1 ? pieces[0]! : `(${pieces.join(' || chr(92) || ')})`

@@ -25,12 +25,16 @@ const badValue: ServerReply = [
   'BAD_VALUE',
   (qualifiedName, message) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 ]
+const refused: ServerReply = ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
 const diskFull: ServerReply = [
   'DISK_FULL',
   () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
 ]
 
-/** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
+/**
+ * Maps a SQLSTATE, or its first two or three characters, to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own
+ * errors. The classes are: 08 connection, 22 value, 28 sign-in, 40 conflict, 53 resources, 54 limits, 57P shutdown.
+ */
 const repliesBySqlstate: Record<string, ServerReply> = {
   '08': serverUnavailable,
   '57P': serverUnavailable,
@@ -65,7 +69,7 @@ const repliesBySqlstate: Record<string, ServerReply> = {
 }
 
 /** Maps messages of Redshift to problems, for errors with an unspecific code. */
-const byWords: readonly (readonly [RegExp, ServerReply])[] = [
+const repliesByMessage: readonly (readonly [RegExp, ServerReply])[] = [
   [/Serializable isolation violation|could not complete because of conflict/, serverBusy],
   [/disk full/i, diskFull],
   [
@@ -81,15 +85,13 @@ const byWords: readonly (readonly [RegExp, ServerReply])[] = [
 const lostConnection =
   /^timeout exceeded when trying to connect|^timeout expired$|^Connection terminated|^Client has encountered a connection error|is not queryable$/
 
-function replyTo(error: Error): ServerReply | undefined {
+function findReply(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
-    const reply = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
-    const serverReply =
+    const replyByMessage = repliesByMessage.find(([pattern]) => pattern.test(error.message))?.[1]
+    const replyByCode =
       repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
-    return (
-      reply ?? serverReply ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
-    )
+    return replyByMessage ?? replyByCode ?? refused
   }
   if (isUnavailable(error) || lostConnection.test(error.message)) return serverUnavailable
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? serverUnavailable : undefined
@@ -97,7 +99,7 @@ function replyTo(error: Error): ServerReply | undefined {
 
 export function explainRedshiftError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
-  const reply = replyTo(error)
+  const reply = findReply(error)
   if (!reply) return undefined
   const [code, sentence, retryable] = reply
   return {
@@ -113,16 +115,17 @@ export interface PlacedError {
   column?: number
 }
 
+/** The server rejected the operation of the query, not its syntax. */
 const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
-const itsOwnFault = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
+const queryFaultStates = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
 
 export function explainQuery(error: unknown): QueryProblem | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error
-  const verdict = replyTo(error)?.[0]
+  const problemCode = findReply(error)?.[0]
   const sentence = hint ? `${asSentence(message)} ${hint}` : message
-  if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', message: sentence }
-  if (verdict === 'WAREHOUSE_BUSY')
+  if (problemCode === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', message: sentence }
+  if (problemCode === 'WAREHOUSE_BUSY')
     return { code: 'TABLE_BUSY', message: 'A load is changing a table of this query. Try again in a moment.' }
   if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', message: sentence }
   if (code === '08P01')
@@ -130,7 +133,7 @@ export function explainQuery(error: unknown): QueryProblem | undefined {
       code: 'QUERY_FAILED',
       message: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     }
-  if (!itsOwnFault.test(code)) return undefined
+  if (!queryFaultStates.test(code)) return undefined
   const { line, column } = error as PlacedError
   return {
     code: 'QUERY_FAILED',

@@ -4,9 +4,10 @@ import { lockTable } from './redshift-statements.ts'
 import { clientConfig } from './connections.ts'
 import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
 
-/** The server's errors for concurrent identical statements; only one of them succeeds. */
-const sameMoment = /concurrently updated|duplicate key|conflict with concurrent transaction/i
-const isThere = new Set(['42710', '42P04', '42P06', '42P07'])
+/** The server's messages for concurrent identical statements; only one of them succeeds. */
+const concurrentStatement = /concurrently updated|duplicate key|conflict with concurrent transaction/i
+/** The server's errors for a user, database, schema or table that exists already. */
+const alreadyExistsStates = new Set(['42710', '42P04', '42P06', '42P07'])
 
 /**
  * Creates or repairs the client's database, its two users and the hidden schema. Idempotent. Users may not assume the cluster's
@@ -41,7 +42,7 @@ async function withConnection(access: ClientAccess, database: string, callback: 
   try {
     await callback(async (statement) => {
       await client.query(statement).catch((error: DatabaseError) => {
-        if (!isThere.has(error.code ?? '') && !sameMoment.test(error.message)) throw error
+        if (!alreadyExistsStates.has(error.code ?? '') && !concurrentStatement.test(error.message)) throw error
       })
     })
   } finally {

@@ -27,9 +27,9 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
     explain: explainRedshiftError,
     explainQuery,
     page(place, columns, { limit, offset, order }) {
-      const list = (some: readonly string[]) => some.map(redshiftNames.quoted).join(', ')
-      const inOrder = order.length > 0 ? ` order by ${list(order)}` : ''
-      return `select ${list(columns)} from ${redshiftNames.place(place)}${inOrder} limit ${limit} offset ${offset}`
+      const list = (names: readonly string[]) => names.map(redshiftNames.quoted).join(', ')
+      const orderClause = order.length > 0 ? ` order by ${list(order)}` : ''
+      return `select ${list(columns)} from ${redshiftNames.place(place)}${orderClause} limit ${limit} offset ${offset}`
     },
   }
 }
@@ -51,11 +51,11 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const among = schemas ? isAmong(schemas) : sqlFragment('')
+      const schemaCondition = schemas ? isAmong(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: string; kind: string }>(
         sql`select n.nspname::varchar as schema, c.relname::varchar as name, c.oid::bigint as id, c.relkind as kind
           from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and ${ownSchemas}${among}`,
+          where c.relkind in ('r', 'v') and ${ownSchemas}${schemaCondition}`,
       )
       return rows.map(({ kind, ...place }): CatalogRelation => ({ ...place, kind: kind === 'v' ? 'VIEW' : 'TABLE' }))
     },

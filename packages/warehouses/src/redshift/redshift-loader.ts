@@ -69,7 +69,9 @@ async function loadFromManifest(
   try {
     await session.execute(plainSql(buildCopyStatement(access, { place, columns, manifest, nullWord })))
   } catch (error) {
-    throw (error instanceof DatabaseError && (await loadError(session, quotedPlace, prefix, columns))) || error
+    const problem =
+      error instanceof DatabaseError ? await findLoadProblem(session, quotedPlace, prefix, columns) : undefined
+    throw problem ?? error
   }
 }
 
@@ -80,11 +82,11 @@ export function buildCopyStatement(
   { staging, role }: ClientAccess,
   { place, columns, manifest, nullWord }: CopyStatement,
 ): string {
-  const list = columns.map(({ name }) => redshiftNames.quoted(name)).join(', ')
-  const as = role === 'default' ? 'default' : stringLiteral(role)
+  const columnNames = columns.map(({ name }) => redshiftNames.quoted(name)).join(', ')
+  const roleText = role === 'default' ? 'default' : stringLiteral(role)
   return [
-    `copy ${redshiftNames.place(place)} (${list})`,
-    `from ${stringLiteral(`s3://${staging.bucket}/${manifest}`)} iam_role ${as} region ${stringLiteral(staging.region)}`,
+    `copy ${redshiftNames.place(place)} (${columnNames})`,
+    `from ${stringLiteral(`s3://${staging.bucket}/${manifest}`)} iam_role ${roleText} region ${stringLiteral(staging.region)}`,
     `manifest format as csv gzip null as ${stringLiteral(nullWord)} roundec maxerror 0 statupdate on`,
   ].join('\n')
 }
@@ -95,7 +97,7 @@ interface LoadError {
 }
 
 /** Returns the queries for load errors: one for newer clusters and serverless workgroups, and one for older clusters. */
-const loadErrors = (prefix: string) => [
+const buildLoadErrorQueries = (prefix: string) => [
   sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
     where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,
   sql`select colname::varchar as "column", err_reason::varchar as reason from stl_load_errors
@@ -103,13 +105,13 @@ const loadErrors = (prefix: string) => [
 ]
 
 /** Returns the problem of the value that the server could not load; undefined if the server recorded none. */
-async function loadError(
+async function findLoadProblem(
   session: SqlSession,
   quotedPlace: string,
   prefix: string,
   columns: TableFill['columns'],
 ): Promise<WarehouseProblem | undefined> {
-  for (const statement of loadErrors(prefix)) {
+  for (const statement of buildLoadErrorQueries(prefix)) {
     const [loadErrorRow] = await session.rows<LoadError>(statement).catch(() => [])
     if (!loadErrorRow) continue
     const name = loadErrorRow.column.trim()
@@ -135,10 +137,10 @@ export async function sweepStagingBucket(
   const prefix = clientPrefix(access)
   const keys = await bucket.list(prefix)
   if (keys.length === 0) return
-  const runs = new Set([...(await alive())].map(runPart))
+  const liveRuns = new Set([...(await alive())].map(runPart))
   for (const key of keys) {
     const [run = ''] = key.slice(prefix.length).split('/')
-    if (!runs.has(run)) await bucket.remove(key)
+    if (!liveRuns.has(run)) await bucket.remove(key)
   }
 }
 
@@ -155,8 +157,9 @@ async function uploadRows(
   const keys: string[] = []
   const iterator = rows[Symbol.asyncIterator]()
   try {
-    for (let isUploaded = false; !isUploaded; ) {
-      const packing = gzipParts()
+    let isUploaded = false
+    while (!isUploaded) {
+      const part = createGzipPart()
       let bytes = 0
       while (bytes < objectBytes) {
         const next = await iterator.next()
@@ -166,9 +169,9 @@ async function uploadRows(
           break
         }
         bytes += next.value.length
-        await packing.write(next.value)
+        await part.write(next.value)
       }
-      const body = await packing.end()
+      const body = await part.end()
       if (bytes === 0) break
       const key = `${prefix}part-${String(keys.length + 1).padStart(6, '0')}.csv.gz`
       await bucket.put(key, body, signal)
@@ -180,10 +183,11 @@ async function uploadRows(
   }
 }
 
-function gzipParts() {
+/** Compresses the rows of one object in memory. */
+function createGzipPart() {
   const gzip = createGzip({ level: 1 })
   const chunks: Buffer[] = []
-  gzip.on('data', (part: Buffer) => chunks.push(part))
+  gzip.on('data', (chunk: Buffer) => chunks.push(chunk))
   return {
     async write(bytes: Buffer): Promise<void> {
       if (!gzip.write(bytes)) await once(gzip, 'drain')

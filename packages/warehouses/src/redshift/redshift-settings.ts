@@ -62,8 +62,8 @@ export function redshiftAccess(
   { key, loadPassword, readPassword }: RoleCredentials,
 ): ClientAccess {
   const url = new URL(settings.url)
-  const derived = (role: 'load' | 'read', password: string): DatabaseLogin => ({
-    user: `${nameOf(key)}_${role}`,
+  const deriveLogin = (role: 'load' | 'read', password: string): DatabaseLogin => ({
+    user: `${databaseName(key)}_${role}`,
     // Contains an upper-case letter, a lower-case letter and a digit, because the server requires them.
     password: `Aa1-${createHmac('sha256', password).update('redshift').digest('base64url')}`,
   })
@@ -71,33 +71,33 @@ export function redshiftAccess(
     key,
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(url.port || 5439),
-    database: nameOf(key),
+    database: databaseName(key),
     adminDatabase: decodeURIComponent(url.pathname.slice(1)) || 'dev',
-    ssl: sslOf(url.searchParams.get('sslmode')),
+    ssl: parseSslMode(url.searchParams.get('sslmode')),
     logins: {
       service: { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) },
-      load: derived('load', loadPassword),
-      read: derived('read', readPassword),
+      load: deriveLogin('load', loadPassword),
+      read: deriveLogin('read', readPassword),
     },
     role: settings.role,
-    staging: { ...stagingPlace(settings.staging), ...keysOf(settings) },
+    staging: { ...parseBucketUrl(settings.staging), ...bucketSettings(settings) },
   }
 }
 
 /** Returns the name of the client's database. The prefix distinguishes it from the databases of other users of the cluster. */
-const nameOf = (key: string): string => `sluice_${key}`
+const databaseName = (key: string): string => `sluice_${key}`
 
-function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {
+function bucketSettings({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {
   return { region, accessKey, secretKey, ...(endpoint !== undefined && { endpoint }) }
 }
 
 /** Uses TLS and verifies the certificate, unless the URL says otherwise. */
-function sslOf(mode: string | null): ClientAccess['ssl'] {
+function parseSslMode(mode: string | null): ClientAccess['ssl'] {
   if (mode === 'disable') return false
   return { rejectUnauthorized: mode !== 'require' }
 }
 
-function stagingPlace(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
+function parseBucketUrl(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9_./-]*))?$/.exec(url) ?? []
   if (bucket === undefined)
     throw new WarehouseProblem(

@@ -8,8 +8,9 @@ import { redshiftNames } from './names.ts'
 /** The name of the lock that serializes publications. */
 export const lockTable = 'publishing'
 
+/** Returns the statements of Redshift for one client. */
 export function changesOf({ logins }: ClientAccess): DialectStatements {
-  const { quoted, place: at } = redshiftNames
+  const { quoted, place: qualified } = redshiftNames
   const load = quoted(logins.load.user)
   const bothLogins = `${load}, ${quoted(logins.read.user)}`
   return {
@@ -21,28 +22,28 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
     dropSchema: (schema) => [plainSql(`drop schema if exists ${quoted(schema)}`)],
     createTable: (place, columns) =>
       plainSql(
-        `create table ${at(place)} (${columns.map(({ name, type, nullable }) => `${quoted(name)} ${type}${nullable ? '' : ' not null'}`).join(', ')})`,
+        `create table ${qualified(place)} (${columns.map(({ name, type, nullable }) => `${quoted(name)} ${type}${nullable ? '' : ' not null'}`).join(', ')})`,
       ),
-    dropTable: (place) => plainSql(`drop table if exists ${at(place)}`),
-    dropColumn: (place, column) => plainSql(`alter table ${at(place)} drop column ${quoted(column)}`),
-    dropView: (place) => plainSql(`drop view if exists ${at(place)}`),
-    rename: (from, to) => plainSql(`alter table ${at(from)} rename to ${quoted(to)}`),
+    dropTable: (place) => plainSql(`drop table if exists ${qualified(place)}`),
+    dropColumn: (place, column) => plainSql(`alter table ${qualified(place)} drop column ${quoted(column)}`),
+    dropView: (place) => plainSql(`drop view if exists ${qualified(place)}`),
+    rename: (from, to) => plainSql(`alter table ${qualified(from)} rename to ${quoted(to)}`),
     // The client's user becomes the owner of the view, because a view reads with the rights of its owner. Unqualified
     // names resolve in the schema of the view.
     createView: (place, text) => [
       plainSql(`set search_path to ${quoted(place.schema)}`),
-      plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),
-      plainSql(`alter table ${at(place)} owner to ${load}`),
+      plainSql(`create view ${qualified(place)} as\n${trimStatementEnd(text)}`),
+      plainSql(`alter table ${qualified(place)} owner to ${load}`),
       ...grantTableRights(place, 'select', bothLogins),
     ],
     insert: (place, columns, query) => [
-      plainSql(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
+      plainSql(`insert into ${qualified(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
     ],
     grant: (place, to) =>
       to === 'FILL'
         ? [...grantTableRights(place, 'select', bothLogins), ...grantTableRights(place, 'insert, update, delete', load)]
         : [
-            plainSql(`revoke insert, update, delete on ${at(place)} from ${bothLogins}`),
+            plainSql(`revoke insert, update, delete on ${qualified(place)} from ${bothLogins}`),
             ...grantTableRights(place, 'select', bothLogins),
           ],
     lockLedger: () => [plainSql(`lock table ${redshiftNames.ledger(lockTable)}`)],

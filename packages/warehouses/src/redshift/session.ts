@@ -26,6 +26,7 @@ function buildSessionSetup({ schemas = [], seconds = maxStatementSeconds }: Sess
   ].join('; ')
 }
 
+/** Opens a connection, and prepares it. */
 export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<SqlSession> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
@@ -42,25 +43,26 @@ export class RedshiftSession implements SqlSession {
   readonly #borrowed: BorrowedClient
   readonly #opening: SessionOptions
   readonly #stop: () => void
-  #sound = true
-  #over = false
+  /** Whether the connection can be used again. */
+  #isReusable = true
+  #isDisposed = false
 
   constructor(connections: ConnectionPool, borrowed: BorrowedClient, opening: SessionOptions) {
     this.#borrowed = borrowed
     this.#opening = opening
     this.#stop = () => {
-      this.#sound = false
+      this.#isReusable = false
       void stopAtServer(connections, borrowed.client)
     }
     opening.signal?.addEventListener('abort', this.#stop, { once: true })
   }
 
   async execute(statement: SqlStatement): Promise<void> {
-    await this.#ask(statement)
+    await this.#query(statement)
   }
 
   async rows<Row>(statement: SqlStatement): Promise<Row[]> {
-    return (await this.#ask(statement)) as Row[]
+    return (await this.#query(statement)) as Row[]
   }
 
   async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
@@ -71,7 +73,9 @@ export class RedshiftSession implements SqlSession {
       await client.query('commit')
       return result
     } catch (error) {
-      await client.query('rollback').catch(() => (this.#sound = false))
+      await client.query('rollback').catch(() => {
+        this.#isReusable = false
+      })
       throw error
     }
   }
@@ -81,63 +85,64 @@ export class RedshiftSession implements SqlSession {
     try {
       yield* readCursorRows(this.#borrowed.client, { text, values }, batch)
     } catch (error) {
-      this.#sound = false
+      this.#isReusable = false
       this.#opening.signal?.throwIfAborted()
       throw error
     }
   }
 
   columns(text: string): Promise<readonly ReadColumn[]> {
-    return this.#heard(() => columnsOf(this.#borrowed.client, text))
+    return this.#request(() => columnsOf(this.#borrowed.client, text))
   }
 
   plan(text: string): Promise<string> {
-    return this.#heard(() => planOf(this.#borrowed.client, text))
+    return this.#request(() => planOf(this.#borrowed.client, text))
   }
 
-  async #ask({ texts, values }: SqlStatement): Promise<unknown[]> {
+  async #query({ texts, values }: SqlStatement): Promise<unknown[]> {
     const text = formatStatement({ texts, values }, (number) => `$${number}`)
     // Uses the extended protocol, which accepts only one statement.
     const query = { text, values: [...values], queryMode: 'extended' }
-    return (await this.#heard(() => this.#borrowed.client.query(query))).rows
+    return (await this.#request(() => this.#borrowed.client.query(query))).rows
   }
 
-  async #heard<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  /** Sends a request. After an error of the connection itself, the connection is not used again. */
+  async #request<Response>(send: () => Promise<Response>): Promise<Response> {
     this.#opening.signal?.throwIfAborted()
     try {
-      return await ask()
+      return await send()
     } catch (error) {
-      if (!isServers(error)) this.#sound = false
+      if (!isServerError(error)) this.#isReusable = false
       this.#opening.signal?.throwIfAborted()
       throw error
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#over) return
-    this.#over = true
+    if (this.#isDisposed) return
+    this.#isDisposed = true
     this.#opening.signal?.removeEventListener('abort', this.#stop)
-    this.#borrowed.release(!this.#sound)
+    this.#borrowed.release(!this.#isReusable)
   }
 }
 
 /** Returns whether the server sent the error. After such an error the connection is still usable. */
-const isServers = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
+const isServerError = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
 
 /** Cancels the statement from another connection, because the connection that runs it accepts no commands. */
 async function stopAtServer(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
   const { processID } = client as unknown as { processID: number | null }
   if (!processID) return
-  const other = await connections.open('service').catch(() => undefined)
-  if (!other) return
-  await other.client.query(`select pg_terminate_backend(${processID})`).catch(() => {})
-  other.release(false)
+  const otherConnection = await connections.open('service').catch(() => undefined)
+  if (!otherConnection) return
+  await otherConnection.client.query(`select pg_terminate_backend(${processID})`).catch(() => {})
+  otherConnection.release(false)
 }
 
 const cursorDeclaration = 'declare sluice_rows cursor for\n'
 const describePrefix = 'select * from (\n'
 /** The number of rows in the first fetch. Their size determines the size of later fetches. */
-const firstRows = 100
+const firstFetchRows = 100
 
 /** Types of `pg_type` by their numbers, as `format_type` prints them; all others are text. */
 const typesByOid: Readonly<Record<number, string>> = {
@@ -171,8 +176,8 @@ async function* readCursorRows(
   await client.query(declare).catch((error: unknown) => {
     throw addErrorPosition(error, text)
   })
-  let bytesPerRow = 0
-  for (let rowsToFetch = Math.min(firstRows, batch.rows); ; ) {
+  let rowsToFetch = Math.min(firstFetchRows, batch.rows)
+  for (;;) {
     const query = { text: `fetch forward ${rowsToFetch} from sluice_rows`, rowMode: 'array' as const, types: asText }
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
       throw addErrorPosition(error, text)
@@ -181,7 +186,7 @@ async function* readCursorRows(
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
     yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
     if (rows.length < rowsToFetch) break
-    bytesPerRow = Math.max(1, bytes / rows.length)
+    const bytesPerRow = Math.max(1, bytes / rows.length)
     rowsToFetch = Math.max(1, Math.min(batch.rows, rowsToFetch * 4, Math.ceil(batch.bytes() / bytesPerRow)))
   }
   await client.query('rollback')

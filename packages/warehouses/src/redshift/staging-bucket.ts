@@ -5,7 +5,7 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { StagingLocation } from './redshift-settings.ts'
 
 /** Milliseconds before each retry, if the store did not respond or reported a temporary failure. */
-const retryPolicy = [200, 1_000, 4_000]
+const retryDelaysMs = [200, 1_000, 4_000]
 /** Milliseconds for one request. */
 const uploadTimeoutMs = 300_000
 
@@ -31,13 +31,14 @@ export function bucketOf(location: StagingLocation): StagingBucket {
     remove: async (key) => void (await request({ method: 'DELETE', key })),
     async list(prefix) {
       const keys: string[] = []
-      for (let next: string | undefined; ; ) {
-        const query = { 'list-type': '2', prefix, ...(next !== undefined && { 'continuation-token': next }) }
+      let token: string | undefined
+      for (;;) {
+        const query = { 'list-type': '2', prefix, ...(token !== undefined && { 'continuation-token': token }) }
         const page = await request({ method: 'GET', query })
         // The service's keys contain only letters, digits and a few signs, so the XML escapes none of them.
         keys.push(...[...page.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key!))
-        next = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
-        if (next === undefined) return keys
+        token = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
+        if (token === undefined) return keys
       }
     },
   }
@@ -64,9 +65,8 @@ async function requestWithRetry(
       return error instanceof Error ? error : new Error(String(error))
     })
     if (typeof response === 'string') return response
-    const passing = response instanceof Error || response.status >= 500 || response.status === 429
-    if (!passing || tries >= retryPolicy.length) throw bucketProblem(location, response)
-    await sleep(retryPolicy[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
+    if (!isTemporary(response) || tries >= retryDelaysMs.length) throw bucketProblem(location, response)
+    await sleep(retryDelaysMs[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
   }
 }
 
@@ -75,6 +75,11 @@ interface BucketRefusal {
   code: string
 }
 
+/** Whether a repeated request may succeed. */
+const isTemporary = (response: BucketRefusal | Error): boolean =>
+  response instanceof Error || response.status >= 500 || response.status === 429
+
+/** Returns the body of the response, or the status and code of a refusal. */
 async function requestOnce(
   location: StagingLocation,
   operation: BucketRequest,
@@ -108,7 +113,7 @@ async function requestOnce(
 
 /** Returns the problem of a failed bucket request. Its message contains neither the secret key nor a signature. */
 function bucketProblem({ bucket }: StagingLocation, response: BucketRefusal | Error): WarehouseProblem {
-  if (response instanceof Error || response.status >= 500 || response.status === 429)
+  if (response instanceof Error || isTemporary(response))
     return new WarehouseProblem(
       'WAREHOUSE_UNAVAILABLE',
       'The staging bucket for Redshift is unreachable. Try again in a moment.',

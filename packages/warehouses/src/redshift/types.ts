@@ -71,8 +71,8 @@ const redshiftTypeFamilies: WarehouseTypes = {
   anyNumber: longText,
   widerText(one, other) {
     if (!isText(one) || !isText(other)) return undefined
-    const [a = longestText, b = longestText] = [parseTypeModifiers(one)[0], parseTypeModifiers(other)[0]]
-    return textType(Math.max(a, b))
+    const lengthOf = (type: SqlType) => parseTypeModifiers(type)[0] ?? longestText
+    return textType(Math.max(lengthOf(one), lengthOf(other)))
   },
   text: longText,
 }

@@ -75,6 +75,7 @@ async function ensureTable(dialect: SqlDialect, session: SqlSession, table: Ledg
   }
 }
 
+/** Returns the number of rows of a ledger table. A long entry has several. */
 export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
@@ -98,7 +99,8 @@ export async function readEntries(
   table: LedgerTable,
   entryKey?: string,
 ): Promise<Map<string, unknown>> {
-  const [key, place] = [sqlFragment(ledgerKeyColumns[table]), sqlFragment(names.ledger(table))]
+  const key = sqlFragment(ledgerKeyColumns[table])
+  const place = sqlFragment(names.ledger(table))
   const rows = await session.rows<EntryRow>(
     entryKey === undefined
       ? sql`select ${key} as entry_key, part, entry from ${place}`
@@ -120,7 +122,8 @@ export async function writeEntry(
   entryKey: string,
   entry: unknown,
 ): Promise<void> {
-  const [key, place] = [sqlFragment(ledgerKeyColumns[table]), sqlFragment(names.ledger(table))]
+  const key = sqlFragment(ledgerKeyColumns[table])
+  const place = sqlFragment(names.ledger(table))
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
     const partText = text.slice(part * partLength, (part + 1) * partLength)
@@ -194,6 +197,7 @@ export async function findPublication(
   }
 }
 
+/** Records the publication of a run. */
 export async function enterRun(
   dialect: SqlDialect,
   session: SqlSession,

@@ -34,6 +34,7 @@ export async function withPublishLock<Result>(
   if (dialect.publication === 'TRANSACTION')
     return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
+    // A transaction that has applied decisions ends first, so that they are committed before `callback` runs in the next one.
     for (;;) {
       const outcome = await withLedgerLock(dialect, sessions, async () =>
         (await applyDecisions(dialect, sessions)) ? undefined : { result: await callback(sessions) },
@@ -64,6 +65,7 @@ async function withPublishSessions<Result>(
   return await callback({ ledger, tables })
 }
 
+/** Runs `callback` in a transaction that holds the publish lock. Throws that the warehouse is busy if another process holds it for too long. */
 async function withLedgerLock<Result>(
   dialect: SqlDialect,
   { ledger }: PublishSessions,
@@ -166,12 +168,12 @@ async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): P
   const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
   if (decisions.size === 0) return undefined
-  const aside: TablePlace[] = []
+  const replacedTables: TablePlace[] = []
   for (const [id, { steps, marks, forgotten, run }] of decisions) {
     const renamed = await applySteps(dialect, sessions, steps)
     await deleteEntry(dialect, ledger, 'decisions', id)
     if (!renamed) continue
-    aside.push(...renamed)
+    replacedTables.push(...renamed)
     for (const replacedId of forgotten) await dropMark(dialect, ledger, replacedId)
     for (const known of marks) {
       const relation = await findRelation(dialect, tables, known.place)
@@ -179,7 +181,7 @@ async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): P
     }
     if (run && !(await findPublication(dialect, ledger, run.run))) await enterRun(dialect, ledger, run.run, run)
   }
-  return aside
+  return replacedTables
 }
 
 /**
@@ -191,13 +193,13 @@ async function applySteps(
   sessions: PublishSessions,
   steps: readonly DecisionStep[],
 ): Promise<TablePlace[] | undefined> {
-  const aside: TablePlace[] = []
+  const replacedTables: TablePlace[] = []
   for (const step of steps) {
     const renamed = await applyStep(dialect, sessions, step)
     if (!renamed) return undefined
-    aside.push(...renamed)
+    replacedTables.push(...renamed)
   }
-  return aside
+  return replacedTables
 }
 
 /** Applies one step, unless an earlier process has already done so. Returns as `applySteps` does. */

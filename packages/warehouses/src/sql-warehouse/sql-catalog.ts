@@ -119,14 +119,14 @@ async function findStagingTable(
   { schema, name }: TablePlace,
 ): Promise<StagingTable | undefined> {
   const marks = await readMarks(dialect, session)
-  const staged = (await dialect.catalogue.relations(session, [schema]))
+  const stagedTables = (await dialect.catalogue.relations(session, [schema]))
     .flatMap((relation) => {
       const mark = marks.get(relation.id)
       const matches = mark?.kind === 'STAGING' && mark.target?.[0] === schema && mark.target[1] === name
       return matches && mark.run !== undefined ? [{ relation, mark, run: mark.run }] : []
     })
     .toSorted((one, other) => (other.mark.madeAt ?? 0) - (one.mark.madeAt ?? 0))
-  const [newest] = staged
+  const [newest] = stagedTables
   if (!newest) return undefined
   const shape = await shapeOf(dialect, session, newest.relation, marks)
   return { ...(await describeTable(dialect, session, shape)), run: newest.run }

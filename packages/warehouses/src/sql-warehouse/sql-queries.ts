@@ -45,6 +45,7 @@ import {
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
 
+/** The maximum number of rows of one batch from the server. */
 const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
@@ -109,9 +110,9 @@ async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: 
   const { limits, values = [], schemas = [] } = userQuery
   const { seconds, offset, ...queryLimits } = resolveQueryLimits(limits)
   const timeoutSignal = AbortSignal.timeout(seconds * 1_000)
-  const either = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal
+  const stopSignal = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal
   try {
-    const opening = { role: 'read', schemas, signal: either, seconds } as const
+    const opening = { role: 'read', schemas, signal: stopSignal, seconds } as const
     return await retryOnMissingTable(dialect, async () => {
       const { text } = await prepareQuery(dialect, userQuery)
       return withSession(dialect, opening, (session) =>
@@ -139,7 +140,8 @@ export async function readRows(
 ): Promise<QueryRows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
   const rows: RowCell[][] = []
-  let [skipped, bytes] = [0, 0]
+  let skipped = 0
+  let bytes = 0
   const batch = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
   for await (const read of session.read(text, values, batch)) {
     columns = resultColumns(read.columns)
@@ -163,13 +165,14 @@ export async function readRows(
 
 /** Returns the approximate size of the row as JSON. */
 function approximateBytes(row: readonly RowCell[]): number {
-  let bytes = 2
-  for (const cell of row)
-    bytes +=
-      typeof cell === 'string' ? cell.length + 3 : typeof cell === 'object' && cell ? JSON.stringify(cell).length : 8
-  return bytes
+  const bracketBytes = 2
+  return row.reduce((bytes: number, cell) => {
+    if (typeof cell === 'string') return bytes + cell.length + 3
+    return bytes + (typeof cell === 'object' && cell ? JSON.stringify(cell).length : 8)
+  }, bracketBytes)
 }
 
+/** Returns the columns of a result with unique names; their labels keep the original names. */
 export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[] {
   const names = uniqueNames(columns.map(({ name }) => name))
   return columns.map(({ name, dataType, precision, scale }, index) => ({
@@ -212,7 +215,7 @@ async function readTable(
       readRows(session, { text, values: [], offset: 0, limits }),
     ),
   )
-  return { columns, rows: tablePage.rows.map((row) => asJson(row, columns)), truncated: tablePage.truncated }
+  return { columns, rows: tablePage.rows.map((row) => parseJsonColumns(row, columns)), truncated: tablePage.truncated }
 }
 
 /** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */
@@ -253,7 +256,7 @@ async function exportRows(
         for (let batch = first; !batch.done && rowsLeft > 0; batch = await batches.next()) {
           const includedRows = batch.value.rows.slice(0, rowsLeft)
           rowsLeft -= includedRows.length
-          yield includedRows.map((row) => asJson(row, columns))
+          yield includedRows.map((row) => parseJsonColumns(row, columns))
         }
       } catch (error) {
         throw explain(error)
@@ -287,11 +290,12 @@ async function readTableSource(
 }
 
 /** Converts JSON columns that are stored as text. */
-const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
+const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
   row.map((cell, index) =>
     columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? parseJsonCell(cell) : cell,
   )
 
+/** See `QueryRunner.findAmbiguousTable`. */
 async function ambiguousTable(
   dialect: SqlDialect,
   userQuery: UserQuery,
@@ -391,7 +395,7 @@ async function* queryPages(
   }
 }
 
-/** Runs as role `read`. */
+/** Returns the columns of a query, read as role `read`. Throws QUERY_FAILED for a query without columns. */
 export async function readColumns(
   dialect: SqlDialect,
   text: string,
@@ -425,21 +429,21 @@ async function* pagesOf(
   await using session = await dialect.open({ role: 'read', signal })
   const resultColumnList = resultColumns(columns)
   let rowsLeft = rows
-  let skip = offset
+  let rowsToSkip = offset
   let page: RowCell[][] = []
-  const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
+  const currentPage = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
   let bufferedBytes = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
     const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
-      if (skip > 0) {
-        skip -= 1
+      if (rowsToSkip > 0) {
+        rowsToSkip -= 1
         continue
       }
       if (rowsLeft <= 0) break
       if (page.length === size) {
-        yield whole(true)
+        yield currentPage(true)
         page = []
         bufferedBytes = 0
       }
@@ -450,5 +454,5 @@ async function* pagesOf(
     if (bufferedBytes > bytes && page.length < size) throw pageTooLarge(size, bytes)
     if (rowsLeft <= 0) break
   }
-  if (page.length > 0) yield whole(false)
+  if (page.length > 0) yield currentPage(false)
 }

@@ -26,11 +26,11 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
   const texts = [strings[0]!]
   const values: BoundValue[] = []
   for (const [index, part] of parts.entries()) {
-    const after = strings[index + 1]!
-    if (part instanceof SqlFragment) texts[texts.length - 1] += part.text + after
+    const textAfterPart = strings[index + 1]!
+    if (part instanceof SqlFragment) texts[texts.length - 1] += part.text + textAfterPart
     else {
       values.push(part)
-      texts.push(after)
+      texts.push(textAfterPart)
     }
   }
   return { texts, values }

@@ -37,25 +37,26 @@ async function sweepStaging(
   const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
     const marks = await readMarks(dialect, ledger)
-    const runs = await alive()
+    const liveRuns = await alive()
     const undecidedNow = new Map<string, number>()
-    const isLeftover = (kind: string) => {
-      const since = undecided.get(kind) ?? Date.now()
-      undecidedNow.set(kind, since)
-      return Date.now() - since >= unmarkedGraceMs
+    /** Whether something was found without metadata for a long time. Remembers when it was found first. */
+    const isLeftover = (found: string) => {
+      const firstFoundAt = undecided.get(found) ?? Date.now()
+      undecidedNow.set(found, firstFoundAt)
+      return Date.now() - firstFoundAt >= unmarkedGraceMs
     }
     const isExpired = ({ id, name }: CatalogRelation) => {
       const mark = marks.get(id)
       if (!mark) return isRetired(name) || isLeftover(`relation ${id}`)
       if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
-      return mark.run === undefined || !runs.has(mark.run)
+      return mark.run === undefined || !liveRuns.has(mark.run)
     }
     const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
     await dropAll(dialect, hidden.filter(isExpired))
     const remaining = await dialect.catalogue.relations(session)
     await dropEmptySchemas(dialect, session, remaining, isLeftover)
     undecided.clear()
-    for (const [kind, since] of undecidedNow) undecided.set(kind, since)
+    for (const [found, firstFoundAt] of undecidedNow) undecided.set(found, firstFoundAt)
     return dropStaleMarks(dialect, ledger, remaining, marks)
   })
   await dialect.sweep?.(alive)
@@ -75,11 +76,11 @@ async function dropEmptySchemas(
   dialect: SqlDialect,
   session: SqlSession,
   relations: readonly CatalogRelation[],
-  isLeftover: (kind: string) => boolean,
+  isLeftover: (found: string) => boolean,
 ): Promise<void> {
-  const used = new Set(relations.map(({ schema }) => schema))
+  const usedSchemas = new Set(relations.map(({ schema }) => schema))
   for (const schema of await dialect.catalogue.schemas(session)) {
-    if (!isHiddenSchema(schema) || used.has(schema) || !isLeftover(`schema ${schema}`)) continue
+    if (!isHiddenSchema(schema) || usedSchemas.has(schema) || !isLeftover(`schema ${schema}`)) continue
     for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
   }
 }
@@ -94,12 +95,12 @@ async function dropStaleMarks(
   relations: readonly CatalogRelation[],
   marks: ReadonlyMap<string, RelationMark>,
 ): Promise<number> {
-  const existing = new Set(relations.map(({ id }) => id))
-  let staging = 0
+  const existingIds = new Set(relations.map(({ id }) => id))
+  let droppedStagingTables = 0
   for (const [id, { kind }] of marks) {
-    if (existing.has(id)) continue
+    if (existingIds.has(id)) continue
     await dropMark(dialect, session, id)
-    if (kind === 'STAGING') staging += 1
+    if (kind === 'STAGING') droppedStagingTables += 1
   }
-  return staging
+  return droppedStagingTables
 }

@@ -38,10 +38,10 @@ import {
 const refreshTimeoutSeconds = 7_200
 
 const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
-const replaceView = (dialect: SqlDialect, placing: ViewReplacement): Promise<void> =>
+const replaceView = (dialect: SqlDialect, replacement: ViewReplacement): Promise<void> =>
   dialect.publication === 'NON_TRANSACTIONAL'
-    ? replaceByDecision(dialect, placing)
-    : replaceInTransaction(dialect, placing)
+    ? replaceByDecision(dialect, replacement)
+    : replaceInTransaction(dialect, replacement)
 const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
 
 export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSessions): ViewStore {
@@ -58,7 +58,7 @@ export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSes
     find: (schema, name) => atPlace(schema, name, (session, place) => findView(dialect, session, place)),
     listReads: (schema, name) =>
       atPlace(schema, name, async (session, place) => {
-        const view = (await listManagedViews(dialect, session)).find((one) => isAt(one, place))
+        const view = (await listManagedViews(dialect, session)).find((managedView) => isAt(managedView, place))
         return view ? listReads(view) : []
       }),
     isManaged: (id) =>
@@ -88,11 +88,11 @@ async function defineView(
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
     const ownViews = managedViews.filter(({ mark }) => mark.view.id === view.id)
-    const free =
+    const isNameFree =
       !existing ||
       existing.mark?.view?.id === view.id ||
       (ownViews.length === 0 && view.takesOver && existing.mark?.view)
-    if (!free)
+    if (!isNameFree)
       throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
     const { text, reads } = await prepareQuery(dialect, userQuery)
     assertNoCycle(managedViews, place, reads)
@@ -100,10 +100,10 @@ async function defineView(
     await assertViewCompiles(dialect, place, text, limits, signal)
     const newView = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
     signal.throwIfAborted()
-    const instead = await withSession(dialect, { role: 'service' }, (session) =>
+    const replaced = await withSession(dialect, { role: 'service' }, (session) =>
       findViewsAt(dialect, session, [...ownViews, place]),
     )
-    await replaceView(dialect, { place, instead, newView })
+    await replaceView(dialect, { place, replaced, newView })
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -151,10 +151,10 @@ function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, r
   const visited = new Set<ManagedView>()
   const reaches = (place: TablePlace): boolean => {
     if (isAt(place, view)) return true
-    const next = managedViews.find((one) => isAt(one, place))
-    if (!next || visited.has(next)) return false
-    visited.add(next)
-    return listReads(next).some(reaches)
+    const viewThere = managedViews.find((managedView) => isAt(managedView, place))
+    if (!viewThere || visited.has(viewThere)) return false
+    visited.add(viewThere)
+    return listReads(viewThere).some(reaches)
   }
   if (reads.some(reaches))
     throw viewProblem(
@@ -186,12 +186,12 @@ async function refreshView(
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   try {
-    const before = await withSession(dialect, { role: 'service', signal }, async (session) => {
+    const current = await withSession(dialect, { role: 'service', signal }, async (session) => {
       await recoverPending(dialect, session)
       return readShape(dialect, session, place)
     })
-    const mark = before?.mark?.view
-    if (!before || !mark?.materialized)
+    const mark = current?.mark?.view
+    if (!current || !mark?.materialized)
       throw viewProblem(
         'VIEW_MISSING',
         `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
@@ -204,7 +204,7 @@ async function refreshView(
       signal,
     )
     signal.throwIfAborted()
-    await replaceView(dialect, { place, instead: [before], newView })
+    await replaceView(dialect, { place, replaced: [current], newView })
     return await withSession(dialect, { role: 'service' }, async (session) => ({
       rows: newView.mark.rows ?? 0,
       bytes: await dialect.catalogue.bytes(session, { ...place, id: newView.id, kind: 'TABLE' }),
@@ -215,6 +215,7 @@ async function refreshView(
   }
 }
 
+/** Drops a view; does nothing for another relation. Throws VIEWS_DEPEND if a view reads it. */
 async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)

@@ -22,26 +22,26 @@ export interface TableShape extends CatalogRelation {
   columns: ShapeColumn[]
 }
 
-/** Prefix of relations that only the service sees: tables in the client's schemas, and schemas. */
-const hiddenTable = 'sluice~'
-const hiddenSchema = 'sluice-'
+/** Prefixes of relations that only the service sees: tables in the client's schemas, and schemas. */
+const hiddenTablePrefix = 'sluice~'
+const hiddenSchemaPrefix = 'sluice-'
 
-export const isHidden = (name: string): boolean => name.startsWith(hiddenTable)
-export const isHiddenSchema = (name: string): boolean => name.startsWith(hiddenSchema)
+export const isHidden = (name: string): boolean => name.startsWith(hiddenTablePrefix)
+export const isHiddenSchema = (name: string): boolean => name.startsWith(hiddenSchemaPrefix)
 
 /** Returns a hidden name, always the same for the same parts. */
 export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 24)
-  return `${hiddenTable}${kind}_${hash}`
+  return `${hiddenTablePrefix}${kind}_${hash}`
 }
 
 /** Returns the name of a table that a publication replaced. */
 export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
-export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTable}old_`)
+export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTablePrefix}old_`)
 
 /** Returns a hidden schema name, always the same for the same parts. */
 export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
-  hiddenName(kind, ...parts).replace(hiddenTable, hiddenSchema)
+  hiddenName(kind, ...parts).replace(hiddenTablePrefix, hiddenSchemaPrefix)
 
 /** Returns the key of a place for maps. */
 export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])
@@ -68,6 +68,7 @@ export async function findRelation(
   return relations.find(({ schema, name }) => schema === place.schema && name === place.name)
 }
 
+/** Reads a table or view with its columns and its mark; undefined if it does not exist. */
 export async function readShape(
   dialect: SqlDialect,
   session: SqlSession,
@@ -157,12 +158,12 @@ const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
 export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
-  if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
-    throw refusedName(kind, name, 'is reserved')
+  const isReserved = (kind === 'schema' && isHiddenSchema(name)) || (kind === 'table' && isHidden(name))
+  if (isReserved) throw refusedName(kind, name, 'is reserved')
   names.check(kind, name)
 }
 
-/** Creates an empty table that role `load` may fill. Drops a table of this name from an earlier attempt first. */
+/** Creates an empty table that role `load` may fill, and returns its id. Drops a table of this name from an earlier attempt first. */
 export async function createFillableTable(
   dialect: SqlDialect,
   session: SqlSession,

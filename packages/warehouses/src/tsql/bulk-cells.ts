@@ -29,7 +29,7 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
         out.bytes.writeDoubleLE(assertFiniteNumber(from.getFloat64(position)), out.position),
       )
     case 'BOOLEAN':
-      return fixedWidthWriter(1, (from, position, out) => (out.bytes[out.position] = from.getUint8(position)))
+      return fixedWidthWriter(1, (from, position, out) => out.bytes.writeUInt8(from.getUint8(position), out.position))
     case 'DATE':
       return (from, position, length, out) => {
         assertFits(length, 4)
@@ -46,10 +46,10 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
       // A byte with the version of binary jsonb, then its text.
       return (from, position, length, out) => {
         if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
-        writeText(type)(from, position + 1, length - 1, out)
+        textWriter(type)(from, position + 1, length - 1, out)
       }
     default:
-      return writeText(type)
+      return textWriter(type)
   }
 }
 
@@ -77,6 +77,7 @@ function assertFiniteNumber(value: number): number {
   )
 }
 
+/** Writes the days since 0001-01-01. */
 function writeDay(day: number, out: GrowingBuffer): void {
   if (day < 0 || day > lastDay)
     throw new MisfitCell(
@@ -90,11 +91,11 @@ function writeDay(day: number, out: GrowingBuffer): void {
 function timestampWriter(width: 8 | 10): CellWriter {
   return (from, position, length, out) => {
     assertFits(length, 8)
-    const ticks = from.getBigInt64(position)
-    const since = ((ticks % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
-    const day = Number((ticks - since) / microsecondsOfDay) + epochDays
+    const microseconds = from.getBigInt64(position)
+    const sinceMidnight = ((microseconds % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
+    const day = Number((microseconds - sinceMidnight) / microsecondsOfDay) + epochDays
     out.bytes[out.position++] = width
-    out.bytes.writeUIntLE(Number(since), out.position, 5)
+    out.bytes.writeUIntLE(Number(sinceMidnight), out.position, 5)
     out.position += 5
     writeDay(day, out)
     if (width === 10) {
@@ -105,8 +106,11 @@ function timestampWriter(width: 8 | 10): CellWriter {
 }
 
 /** Returns the bytes of a decimal with this many digits, including its sign. */
-export const decimalBytes = (precision: number): number =>
-  precision <= 9 ? 5 : precision <= 19 ? 9 : precision <= 28 ? 13 : 17
+export function decimalBytes(precision: number): number {
+  if (precision <= 9) return 5
+  if (precision <= 19) return 9
+  return precision <= 28 ? 13 : 17
+}
 
 /** Returns a function that writes a decimal with its length, its sign and its digits as a whole number. */
 function decimalWriter(type: SqlType): CellWriter {
@@ -117,10 +121,10 @@ function decimalWriter(type: SqlType): CellWriter {
     const { negative, magnitude } = wholeNumber(from, position, length, shape)
     out.bytes[out.position++] = width
     out.bytes[out.position++] = negative ? 0 : 1
-    let rest = BigInt(magnitude)
+    let remaining = BigInt(magnitude)
     for (let index = 0; index < width - 1; index += 4) {
-      out.bytes.writeUInt32LE(Number(rest & 0xffff_ffffn), out.position)
-      rest >>= 32n
+      out.bytes.writeUInt32LE(Number(remaining & 0xffff_ffffn), out.position)
+      remaining >>= 32n
       out.position += 4
     }
   }
@@ -130,13 +134,13 @@ function decimalWriter(type: SqlType): CellWriter {
 const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
 
 /** Returns a function that writes a text. It throws MisfitCell if the text is longer than the column. */
-function writeText(type: SqlType): CellWriter {
+function textWriter(type: SqlType): CellWriter {
   const [, maxLength] = /\((\d+)\)$/.exec(type) ?? []
   if (maxLength === undefined) return writeLongText
   return (from, position, length, out) => {
     const begin = out.position
     out.position += 2
-    writeUnits(from, position, length, out)
+    writeUtf16(from, position, length, out)
     const bytes = out.position - begin - 2
     if (bytes > 2 * Number(maxLength))
       throw new MisfitCell(`the text is longer than the ${Number(maxLength) / 2} characters of the column`)
@@ -150,15 +154,15 @@ function writeLongText(from: DataView, position: number, length: number, out: Gr
   if (length > 0) {
     const begin = out.position
     out.position += 4
-    writeUnits(from, position, length, out)
+    writeUtf16(from, position, length, out)
     out.bytes.writeUInt32LE(out.position - begin - 4, begin)
   }
   out.position = out.bytes.writeUInt32LE(0, out.position)
 }
 
 /** Converts UTF-8 to the server's UTF-16: at most twice as many bytes. */
-function writeUnits(from: DataView, position: number, length: number, out: GrowingBuffer): void {
-  if (length < 32 && isPlain(from, position, length)) {
+function writeUtf16(from: DataView, position: number, length: number, out: GrowingBuffer): void {
+  if (length < 32 && isAscii(from, position, length)) {
     for (let index = 0; index < length; index++) {
       out.bytes[out.position++] = from.getUint8(position + index)
       out.bytes[out.position++] = 0
@@ -169,7 +173,7 @@ function writeUnits(from: DataView, position: number, length: number, out: Growi
   out.position += out.bytes.write(text, out.position, 'utf16le')
 }
 
-function isPlain(from: DataView, position: number, length: number): boolean {
+function isAscii(from: DataView, position: number, length: number): boolean {
   for (let index = 0; index < length; index++) if (from.getUint8(position + index) > 127) return false
   return true
 }

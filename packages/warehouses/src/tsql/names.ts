@@ -15,21 +15,23 @@ export const quoteIdentifier = (name: string): string => `[${name.replaceAll(']'
 export const formatLiteral = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
 /** Names that the server resolves first, with another meaning. */
-const serversOwn = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
+const reservedSchemas = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
 
 export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
   const schemaOf = (schema: string) => `${prefix}${schema}`
   return {
     quoted: quoteIdentifier,
-    literal: (value) =>
-      value === null ? 'null' : /^-?(0|[1-9]\d{0,37})(\.\d{1,30})?$/.test(value) ? value : formatLiteral(value),
+    literal(value) {
+      if (value === null) return 'null'
+      return /^-?(0|[1-9]\d{0,37})(\.\d{1,30})?$/.test(value) ? value : formatLiteral(value)
+    },
     place: ({ schema, name }: TablePlace) => `${quoteIdentifier(schemaOf(schema))}.${quoteIdentifier(name)}`,
     ledger: (table) => `${quoteIdentifier(ledger)}.${quoteIdentifier(table)}`,
     check(kind, name) {
       // Names of temporary tables begin with #. A comparison of names ignores trailing blanks.
       if (name.startsWith('#')) throw refusedName(kind, name, 'begins with #')
       if (name.endsWith(' ')) throw refusedName(kind, name, 'ends with a blank')
-      if (kind === 'schema' && prefix === '' && serversOwn.test(name)) throw refusedName(kind, name, 'is reserved')
+      if (kind === 'schema' && prefix === '' && reservedSchemas.test(name)) throw refusedName(kind, name, 'is reserved')
     },
   }
 }

@@ -51,7 +51,7 @@ const timeoutReply: ServerReply = {
 
 export const errorNumbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
 
-const byNumber: Record<number, ServerReply> = {
+const repliesByNumber: Record<number, ServerReply> = {
   208: { code: 'TABLE_MISSING', sentence: (qualifiedName) => `${qualifiedName} does not exist. Load it first.` },
   2760: {
     code: 'SCHEMA_MISSING',
@@ -104,29 +104,24 @@ const byNumber: Record<number, ServerReply> = {
   596: unavailableReply,
 }
 
-export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
-  any.includes((error as DriverError | undefined)?.number ?? 0)
+/** Whether the server sent this error with one of these numbers. */
+export const isNumber = (error: unknown, ...numbers: readonly number[]): boolean =>
+  numbers.includes((error as DriverError | undefined)?.number ?? 0)
 
 export function explainSqlServerError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
-  const reply = replyTo(error)
+  const reply = findReply(error)
   return reply && { ...reply, sentence: (qualifiedName) => reply.sentence(qualifiedName, error.message) }
 }
 
 /** Returns how to report an error of the driver or the server; undefined if it is not one of theirs. */
-function replyTo(error: DriverError): ServerReply | undefined {
+function findReply(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.
-  const reply = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
+  const reply = repliesByNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
   if (reply) return reply
   if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailableReply : timeoutReply
-  // For a rejected sign-in the driver keeps the message and drops the number.
-  if (code === 'ELOGIN')
-    return /\bpaused\b/i.test(message)
-      ? pausedReply
-      : /cannot open database/i.test(message)
-        ? missingDatabaseReply
-        : accessDeniedReply
+  if (code === 'ELOGIN') return explainRejectedSignIn(message)
   if (
     /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
       code,
@@ -147,10 +142,16 @@ function replyTo(error: DriverError): ServerReply | undefined {
   return undefined
 }
 
+/** Returns how to report a rejected sign-in. The driver keeps its message and drops its number. */
+function explainRejectedSignIn(message: string): ServerReply {
+  if (/\bpaused\b/i.test(message)) return pausedReply
+  return /cannot open database/i.test(message) ? missingDatabaseReply : accessDeniedReply
+}
+
 /** The server rejected the operation of the query, not its syntax. */
 const forbiddenNumbers = new Set([229, 230, 262, 297, 300, 916, 2571, 15_247, 15_281])
 /** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
-const notItsFault = new Set([
+const serverFaultCodes = new Set([
   'WAREHOUSE_UNAVAILABLE',
   'WAREHOUSE_BUSY',
   'WAREHOUSE_ACCESS_DENIED',
@@ -168,7 +169,7 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
       code: 'QUERY_TIMEOUT',
       message: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     }
-  if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
+  if (number <= 0 || serverFaultCodes.has(findReply(error)?.code ?? '')) return undefined
   if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', message }
   const position = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
   const { column } = error as { column?: number }

@@ -7,6 +7,7 @@ import { quoteIdentifier, formatLiteral } from './names.ts'
 import { isNumber, errorNumbers } from './problems.ts'
 import { sendRequest } from './session/send-request.ts'
 
+/** Returns a statement that runs only if the condition is true. It is a text for the server, which compiles it only then. */
 const conditionalStatement = (condition: string, statement: string): string =>
   `if ${condition} exec(${formatLiteral(statement)})`
 
@@ -49,10 +50,10 @@ export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedV
       )
     }
     for (const { user, password } of users) {
-      const identified = `${quoteIdentifier(user)} with password = ${formatLiteral(password)}`
-      await run(`create login ${identified}`).catch((error: unknown) => {
+      const userWithPassword = `${quoteIdentifier(user)} with password = ${formatLiteral(password)}`
+      await run(`create login ${userWithPassword}`).catch((error: unknown) => {
         if (!isNumber(error, errorNumbers.loginExists)) throw error
-        return run(`alter login ${identified}`)
+        return run(`alter login ${userWithPassword}`)
       })
     }
   })

@@ -3,38 +3,38 @@ import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 import { type DatabaseHome, formatLiteral } from './names.ts'
 import { type CatalogueType, typeText } from './types.ts'
 
-/** The schemas that every database has, and the service's hidden schema. */
-const serversOwn = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
+/** The schemas that every database has. */
+const serverSchemas = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
 /** Returns this client's part of the server's catalogue. */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
-  const apart = sqlList([...serversOwn, ledger].map(formatLiteral))
+  const otherSchemas = sqlList([...serverSchemas, ledger].map(formatLiteral))
   const ownSchemas = sqlFragment(
     prefix === ''
-      ? `s.name not in (${apart.text}) and s.name not like 'db[_]%'`
+      ? `s.name not in (${otherSchemas.text}) and s.name not like 'db[_]%'`
       : `left(s.name, ${prefix.length}) = ${formatLiteral(prefix)}`,
   )
-  const without = (schema: string) => schema.slice(prefix.length)
+  const removePrefix = (schema: string) => schema.slice(prefix.length)
   const isAmong = (schemas: readonly string[]) =>
-    sqlFragment(` and s.name in (${schemas.map((each) => formatLiteral(prefix + each)).join(', ')})`)
+    sqlFragment(` and s.name in (${schemas.map((schema) => formatLiteral(prefix + schema)).join(', ')})`)
   return {
     async schemas(session) {
       const rows = await session.rows<{ name: string }>(
         sql`select s.name as name from sys.schemas s where ${ownSchemas}`,
       )
-      return rows.map(({ name }) => without(name))
+      return rows.map(({ name }) => removePrefix(name))
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const among = schemas ? isAmong(schemas) : sqlFragment('')
+      const schemaCondition = schemas ? isAmong(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
           from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
-          where o.type in ('U', 'V') and ${ownSchemas}${among}`,
+          where o.type in ('U', 'V') and ${ownSchemas}${schemaCondition}`,
       )
       return rows.map(
         ({ schema, name, id, type }): CatalogRelation => ({
-          schema: without(schema),
+          schema: removePrefix(schema),
           name,
           id: String(id),
           kind: type.trim() === 'V' ? 'VIEW' : 'TABLE',
@@ -67,7 +67,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
             and left(lower(c.name), ${namePrefix.length}) = ${namePrefix.toLowerCase()}`,
       )
       return rows.map(({ schema, relation, column, ...type }) => ({
-        schema: without(schema),
+        schema: removePrefix(schema),
         table: relation,
         column,
         type: typeText(type),

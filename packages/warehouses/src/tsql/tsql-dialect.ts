@@ -28,7 +28,8 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
     language: tsqlLanguage,
     open: (opening) => openSession(access, opening),
     async provision() {
-      ;({ ownedViews } = await provisionSqlServer(access))
+      const provisioned = await provisionSqlServer(access)
+      ownedViews = provisioned.ownedViews
     },
     copyRows: (filling, content, signal) => bulkLoad(access, filling, content, signal),
     explain: explainSqlServerError,

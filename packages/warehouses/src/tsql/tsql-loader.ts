@@ -26,14 +26,14 @@ export async function bulkLoad(
   const writers = columns.map(({ label, type, nullable, stored }) => ({
     label,
     value: bulkCell(stored.dataType, type),
-    writeNull: nullable ? writeNone(type) : undefined,
+    writeNull: nullable ? createNullWriter(type) : undefined,
   }))
   let failure: unknown
-  const over = new AbortController()
-  const stopped = AbortSignal.any([signal, over.signal])
+  const ended = new AbortController()
+  const stopSignal = AbortSignal.any([signal, ended.signal])
   async function* rows() {
     try {
-      const tuples = stopOnAbort(stopped, content.rows(columns.map(({ stored }) => stored)))
+      const tuples = stopOnAbort(stopSignal, content.rows(columns.map(({ stored }) => stored)))
       for await (const bytes of convertCopyTuples(tuples, writers, {
         qualifiedName: quotedPlace,
         counts,
@@ -62,7 +62,7 @@ export async function bulkLoad(
     signal.throwIfAborted()
     throw failure ?? error
   } finally {
-    over.abort()
+    ended.abort()
     connection.close()
     // A driver that lost its connection stops reading and does not report it.
     void rowBatches.return(undefined).catch(() => {})
@@ -73,9 +73,9 @@ export async function bulkLoad(
  * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk, so that
  * cancelling a slow load does not wait for a full batch.
  */
-async function* stopOnAbort<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
+async function* stopOnAbort<Chunk>(signal: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {
-    stopped.throwIfAborted()
+    signal.throwIfAborted()
     yield chunk
   }
 }
@@ -119,6 +119,7 @@ const typeDeclarations: Record<SqlType, number[]> = {
   'datetimeoffset(6)': [0x2b, 6],
 }
 
+/** Returns the bytes that describe the type of a column before the rows of a bulk load. */
 function typeInfo({ name, type }: NewColumn, collation: ParameterData['collation']): Buffer {
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
@@ -136,10 +137,12 @@ function typeInfo({ name, type }: NewColumn, collation: ParameterData['collation
 }
 
 /** Returns the writer of NULL: a length of zero; for texts, a length with all bits set. */
-function writeNone(type: SqlType): (out: GrowingBuffer) => void {
-  const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
+function createNullWriter(type: SqlType): (out: GrowingBuffer) => void {
+  const hasLimit = /\(\d+\)$/.test(type)
+  const textBytes = hasLimit ? 2 : 8
+  const bytes = isText(type) ? textBytes : 1
   return (out) => {
-    out.bytes.fill(bytes === 1 ? 0 : 0xff, out.position, out.position + bytes)
+    out.bytes.fill(isText(type) ? 0xff : 0, out.position, out.position + bytes)
     out.position += bytes
   }
 }

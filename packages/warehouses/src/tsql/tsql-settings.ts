@@ -34,25 +34,24 @@ export interface RoleCredentials {
 }
 
 /**
- * From an operator's URL, `mssql://user:password@host:1433/database?encrypt=true&trustServerCertificate=false`. Without a database each
- * client gets one; with one, schemas in it that begin with its name.
+ * Parses an operator's URL, `mssql://user:password@host:1433/database?encrypt=true&trustServerCertificate=false`. If the URL names no
+ * database, each client gets its own; otherwise each client gets schemas in that database, each with the prefix `c_<key>_`.
  */
 export function tsqlAccess(url: string, { key, loadPassword, readPassword }: RoleCredentials): ClientAccess {
   const parsedUrl = new URL(url)
   const databaseName = decodeURIComponent(parsedUrl.pathname.slice(1))
   const database = databaseName || `c_${key}`
-  const flag = (name: string, fallback: boolean) => {
+  const readFlag = (name: string, fallback: boolean) => {
     const value = parsedUrl.searchParams.get(name)
     return value === null ? fallback : value === 'true'
   }
   const server = {
     host: parsedUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(parsedUrl.port || 1433),
-    encrypt: flag('encrypt', true),
-    trustServerCertificate: flag('trustServerCertificate', false),
+    encrypt: readFlag('encrypt', true),
+    trustServerCertificate: readFlag('trustServerCertificate', false),
   }
   const service = { user: decodeURIComponent(parsedUrl.username), password: decodeURIComponent(parsedUrl.password) }
-  const derived = (password: string) => ({ password: derivedPassword(password) })
   return {
     key,
     database,
@@ -62,12 +61,12 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Rol
     master: { ...server, ...service, database: 'master' },
     logins: {
       service: { ...server, ...service, database },
-      load: { ...server, database, user: `c_${key}_load`, ...derived(loadPassword) },
-      read: { ...server, database, user: `c_${key}_read`, ...derived(readPassword) },
+      load: { ...server, database, user: `c_${key}_load`, password: derivePassword(loadPassword) },
+      read: { ...server, database, user: `c_${key}_read`, password: derivePassword(readPassword) },
     },
   }
 }
 
 /** Always contains a letter of each case, a digit and a sign, because servers may require them. */
-const derivedPassword = (password: string): string =>
+const derivePassword = (password: string): string =>
   `Aa1-${createHmac('sha256', password).update('sql-server').digest('base64url')}`

@@ -4,7 +4,7 @@ import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
 /** The maximum precision of the server’s decimal. */
-const mostDigits = 38
+const maxPrecision = 38
 
 /** The type for a decimal of unknown size: the server has no unbounded decimal. */
 export const anyDecimal: SqlType = 'decimal(38,20)'
@@ -59,13 +59,13 @@ export function describeType(type: SqlType): StoredType {
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale: scale! }
   const entry = (Object.entries(sqlTypesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
-  const bare = type.replace(/\(.*/, '')
-  if (bare === 'money') return { dataType: 'DECIMAL', precision: 19, scale: 4 }
-  if (bare === 'smallmoney') return { dataType: 'DECIMAL', precision: 10, scale: 4 }
+  const typeName = type.replace(/\(.*/, '')
+  if (typeName === 'money') return { dataType: 'DECIMAL', precision: 19, scale: 4 }
+  if (typeName === 'smallmoney') return { dataType: 'DECIMAL', precision: 10, scale: 4 }
   if (entry) return { dataType: entry[0] }
-  if (bare === 'datetime2') return { dataType: 'TIMESTAMP' }
-  if (bare === 'datetimeoffset') return { dataType: 'TIMESTAMPTZ' }
-  return { dataType: queryOnlyTypes[bare] ?? 'TEXT' }
+  if (typeName === 'datetime2') return { dataType: 'TIMESTAMP' }
+  if (typeName === 'datetimeoffset') return { dataType: 'TIMESTAMPTZ' }
+  return { dataType: queryOnlyTypes[typeName] ?? 'TEXT' }
 }
 
 export function isText(type: SqlType): boolean {
@@ -80,8 +80,10 @@ const tsqlTypeFamilies: WarehouseTypes = {
   readDecimal: digitsOf,
   decimal: decimalType,
   anyNumber: longText,
-  widerText: (one, other) =>
-    isText(one) && isText(other) ? (lengthOf(one) > lengthOf(other) ? one : other) : undefined,
+  widerText(one, other) {
+    if (!isText(one) || !isText(other)) return undefined
+    return lengthOf(one) > lengthOf(other) ? one : other
+  },
   text: longText,
 }
 
@@ -93,7 +95,7 @@ function lengthOf(type: SqlType): number {
 
 /** Returns the type of a decimal. A decimal with more digits than the server supports is stored as text. */
 function decimalType(precision: number, scale: number): SqlType {
-  if (precision > mostDigits || scale > precision) return longText
+  if (precision > maxPrecision || scale > precision) return longText
   return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal
 }
 
@@ -111,6 +113,7 @@ export interface CatalogueType {
   scale: number
 }
 
+/** Returns the type as SQL writes it, with its length or its digits. */
 export function typeText({ type, max_length: bytes, precision, scale }: CatalogueType): SqlType {
   switch (type) {
     case 'decimal':

@@ -41,9 +41,9 @@ export async function createApiToken(
   const { write, caller, request } = input
   assertGrantable(caller, body.roles)
   const expires = parseExpiry(body.expires)
-  const proven = await proveIdentityUnlessFresh(body, input)
+  const lockProvenUser = await proveIdentityUnlessFresh(body, input)
   return write(async (trx) => {
-    const { id } = await proven(trx)
+    const { id } = await lockProvenUser(trx)
     const created = await addApiToken(trx, id, { ...body, expires })
     if (!created)
       throw problems.refused('/', `You already have ${mostApiTokens} API tokens, the maximum. Delete one first.`)
@@ -58,10 +58,10 @@ const toTokenAudit = ({ id, name, roles, expires }: ApiToken) => ({ id, name, ro
 
 function parseExpiry(text: string): Date {
   const expires = new Date(text)
-  const ahead = expires.getTime() - Date.now()
-  if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past. Choose a later time.')
+  const msUntilExpiry = expires.getTime() - Date.now()
+  if (!(msUntilExpiry > 0)) throw problems.refused('/expires', 'This time is in the past. Choose a later time.')
   // Half a day is added, because the client's clock may be fast.
-  if (ahead > maxDays * dayMs + dayMs / 2)
+  if (msUntilExpiry > maxDays * dayMs + dayMs / 2)
     throw problems.refused('/expires', `An API token is valid for at most ${maxDays} days.`)
   return expires
 }

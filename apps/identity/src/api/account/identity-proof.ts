@@ -42,7 +42,7 @@ async function selectOwnUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnTyp
   return rows[0]
 }
 
-/** Locks and returns the caller's user after the proof of identity. */
+/** Locks and returns the caller's user. Only a successful proof of identity returns this function. */
 type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**
@@ -61,7 +61,7 @@ export async function proveByPassword(
 ): Promise<ProvenUserLock> {
   const { db, caller, request } = input
   const { username, password_hash } = await readOwnUser(db, caller)
-  const attempt = await auditThrottled(admitAttempt(db, username, request.address), input, async () => caller)
+  const attempt = await auditThrottled(() => admitAttempt(db, username, request.address), caller, input)
   const isCorrect = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
     await undoAttempt(db, attempt)
     throw error
@@ -80,7 +80,7 @@ export async function proveByPassword(
 async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
-  const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
+  const attempt = await auditThrottled(() => admitCode(db, caller.uid, request.address), caller, input)
   const isCorrect = await transaction(db, async (trx) => {
     const method = await useCode(trx, id, code, config.SECRET_KEYS)
     if (method === 'RECOVERY_CODE')

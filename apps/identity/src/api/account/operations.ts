@@ -59,11 +59,11 @@ export async function changePassword(
   )
   if (newPassword === currentPassword)
     throw problems.refused('/newPassword', 'The new password is the same as the current one. Choose another.')
-  const proven = await proveByPassword(currentPassword, input, '/currentPassword')
+  const lockProvenUser = await proveByPassword(currentPassword, input, '/currentPassword')
   const hash = await hashPassword(newPassword)
 
   await write(async (trx) => {
-    const user = await proven(trx)
+    const user = await lockProvenUser(trx)
     await sql`
       update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user.id}`.execute(trx)
@@ -84,10 +84,10 @@ export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: I
       'You sign in through your organisation. Ask an administrator to change your e-mail address.',
     )
   if (email === user.email) throw problems.refused('/email', 'This is already your e-mail address. Enter another one.')
-  const proven = await proveIdentity(proof, input)
+  const lockProvenUser = await proveIdentity(proof, input)
 
   await write(async (trx) => {
-    const before = await proven(trx)
+    const before = await lockProvenUser(trx)
     await sql`
       update users set email = ${email}, own_email_since = now(), version = version + 1, updated_at = now(), updated_by = uid
       where id = ${before.id}`.execute(trx)

@@ -28,9 +28,9 @@ export async function startSetup(
   const { write, config, caller, request } = input
   const user = await readOwnUser(input.db, caller)
   if (user.sso_auth) throw problems.refused('/', 'You sign in through your organisation. Set up a second factor there.')
-  const proven = await proveByPassword(password, input)
+  const lockProvenUser = await proveByPassword(password, input)
   return write(async (trx) => {
-    const { id, username, client_name } = await proven(trx)
+    const { id, username, client_name } = await lockProvenUser(trx)
     const seed = await startEnrolment(trx, id, config.SECRET_KEYS)
     if (seed === undefined)
       throw problems.conflict('/', 'You already have a second factor. Remove it before you set up another.')
@@ -42,32 +42,32 @@ export async function startSetup(
 /** Activates the TOTP seed. A correct code proves that the user's app has the seed. */
 export async function confirmSetup({ code }: CodeBody, input: IdentityRequestContext) {
   const { db, write, config, caller, request } = input
-  const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
-  const confirmed = await write(async (trx) => {
+  const attempt = await auditThrottled(() => admitCode(db, caller.uid, request.address), caller, input)
+  const recoveryCodes = await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
-    const confirmed = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
-    if (confirmed === 'nothing to confirm')
+    const result = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
+    if (result === 'nothing to confirm')
       throw problems.conflict('/', 'No second factor is being set up. Start the setup first.')
-    if (confirmed === 'wrong code') {
-      request.audit(caller.uid, { outcome: confirmed })
+    if (result === 'wrong code') {
+      request.audit(caller.uid, { outcome: result })
       return undefined
     }
     await forgiveAttempt(trx, attempt)
     await mailSecondFactorChanged(trx, config, { id }, 'set up')
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
-    return confirmed
+    return result
   })
   // An error inside `write` would roll back the audit row of the wrong code, so this function throws afterwards.
-  if (!confirmed) throw problems.refused('/code', 'The code is incorrect. Check the clock of your device.')
-  return { recoveryCodes: confirmed }
+  if (!recoveryCodes) throw problems.refused('/code', 'The code is incorrect. Check the clock of your device.')
+  return { recoveryCodes }
 }
 
 /** Removes the caller's second factor, even if it was not confirmed. */
 export async function removeFactor(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
   const { write, config, caller, request } = input
-  const proven = await proveIdentity(proof, input)
+  const lockProvenUser = await proveIdentity(proof, input)
   await write(async (trx) => {
-    const { id } = await proven(trx)
+    const { id } = await lockProvenUser(trx)
     const before = await removeSecondFactor(trx, id)
     if (before) await mailSecondFactorChanged(trx, config, { id }, 'removed')
     request.audit(caller.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
@@ -77,9 +77,9 @@ export async function removeFactor(proof: ProofBody, input: IdentityRequestConte
 /** Replaces the caller's recovery codes. The old codes stop working. */
 export async function renewRecoveryCodes(proof: ProofBody, input: IdentityRequestContext) {
   const { write, caller, request } = input
-  const proven = await proveIdentity(proof, input)
+  const lockProvenUser = await proveIdentity(proof, input)
   return write(async (trx) => {
-    const { id, two_factor_auth } = await proven(trx)
+    const { id, two_factor_auth } = await lockProvenUser(trx)
     if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor. Set one up first.')
     request.audit(caller.uid)
     return { recoveryCodes: await replaceRecoveryCodes(trx, id) }

@@ -27,7 +27,9 @@ export async function issueTokens(
 
 /** Exchanges a refresh token for the next one and a new access token. Only the audit log has the reason of a refusal. */
 export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<TokenPair> {
-  const refreshed = await input.write.atOnce((db, auditContext) => exchangeRefreshToken(db, refreshToken, auditContext))
+  const refreshed = await input.write.inOneStatement((db, auditContext) =>
+    exchangeRefreshToken(db, refreshToken, auditContext),
+  )
   if (refreshed) return issueTokens(input, refreshed)
   if (await isRefreshToken(input.db, refreshToken)) {
     await input.write(async (trx) => {

@@ -13,13 +13,15 @@ const browserOperations: unknown[] = [startSso.id, finishSso.id]
  * other errors on to the next handler. `prefix` is the path of the public address.
  */
 export function showSsoProblems(prefix: string, logger: Logger): ErrorRequestHandler {
-  const broken = showInternalErrors(logger)
+  const showInternalError = showInternalErrors(logger)
   return (error: unknown, request, response, next) => {
     if (!browserOperations.includes(response.locals.operation) || !prefersHtml(request.headers.accept))
       return next(error)
     response.locals.prefix = prefix
     // An invalid request, such as one without a state, gets the page that says that the user has to start again.
     const shownProblem = error instanceof Problem && error.status === 400 ? unknownSignInProblem() : error
-    problemPages(shownProblem, request, response, (left) => broken(left, request, response, next))
+    problemPages(shownProblem, request, response, (unhandledError) =>
+      showInternalError(unhandledError, request, response, next),
+    )
   }
 }

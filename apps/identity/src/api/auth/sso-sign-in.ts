@@ -147,6 +147,7 @@ interface ProviderCallback {
   countedAttempt: string
 }
 
+/** Exchanges the callback for the person who signed in, admits them, and opens their session. Audits every outcome. */
 async function signInAtProvider(
   provider: ProviderConfig,
   { state, secret, pending, countedAttempt }: ProviderCallback,
@@ -154,18 +155,16 @@ async function signInAtProvider(
 ) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
-  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(assertProviderProblem)
-
+  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(toProviderProblemOrThrow)
+  const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
+  if (person instanceof Error) {
+    await write(async () => {
+      const details = { outcome: person.fault, reason: person.message, ...providerFacts }
+      request.audit(null, details, { client: provider.client })
+    })
+    throw providerFailedProblem(person)
+  }
   const signInResult = await write(async (trx) => {
-    const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
-    if (person instanceof Error) {
-      request.audit(
-        null,
-        { outcome: person.fault, reason: person.message, ...providerFacts },
-        { client: provider.client },
-      )
-      return undefined
-    }
     const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const actor = { user: user?.uid, client: provider.client }
@@ -186,12 +185,13 @@ async function signInAtProvider(
     )
     return openedSession && user && { ...openedSession, user: user.uid, client: user.client, signedInUser: user }
   })
-  if (person instanceof Error) throw providerFailedProblem(person)
+  // An error inside `write` would roll back the audit row, so this function throws afterwards.
   if (!signInResult) throw notAdmittedProblem()
   return signInResult
 }
 
-function assertProviderProblem(error: unknown): ProviderProblem {
+/** Returns the problem of the provider. Rethrows errors with another cause. */
+function toProviderProblemOrThrow(error: unknown): ProviderProblem {
   const problem = toProviderProblem(error)
   if (!problem) throw error
   return problem
@@ -207,7 +207,7 @@ async function openSsoSession(
 ) {
   const userAgent = (request.stream.headers['user-agent'] ?? '').slice(0, 500)
   const { address } = request
-  const session = await startSession(trx, { user, lives: config, address, userAgent, amr })
+  const session = await startSession(trx, { user, lifetimes: config, address, userAgent, amr })
   return interaction === undefined
     ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
     : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
@@ -223,8 +223,8 @@ export async function startSso(
   const { db, config, federation } = input
   const provider = await findProviderConfig(db, config, { clientCode })
   if (!provider) throw noSingleSignOnProblem()
-  const about = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
-  const { pending, secret, state } = beginSignIn(config.SECRET_KEYS, about)
+  const signInFacts = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
+  const { pending, secret, state } = beginSignIn(config.SECRET_KEYS, signInFacts)
   try {
     const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
     const url = await createAuthorizationUrl(provider, federation, { state, secret })

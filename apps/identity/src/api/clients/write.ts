@@ -19,16 +19,17 @@ export async function createClient(
 
 /**
  * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter
- * stays enabled. A million sessions take too long for one transaction, so the service refuses these sessions as soon as
- * the client is disabled, and ends them after the transaction. Before a client is enabled again, its remaining sessions are ended.
+ * stays enabled. Ending a million sessions takes too long for one transaction, so this function ends them after the
+ * transaction. Until then, the service already refuses sessions of a disabled client. Before a client is enabled again,
+ * its remaining sessions are ended.
  */
 export async function updateClient(
   uid: string,
   body: ClientBody,
   { db, write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
-  const readClient = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
-  if (readClient.disabled && !body.disabled) await endSessionsOfClient(db, readClient.uid)
+  const clientBeforeLock = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
+  if (clientBeforeLock.disabled && !body.disabled) await endSessionsOfClient(db, clientBeforeLock.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     // Sessions are ended again here, because the lock prevents new sign-ins.
@@ -39,7 +40,7 @@ export async function updateClient(
     request.audit(uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
-  if (replaced.disabled && !readClient.disabled) await endSessionsOfClient(db, replaced.uid)
+  if (replaced.disabled && !clientBeforeLock.disabled) await endSessionsOfClient(db, replaced.uid)
   return replaced
 }
 

@@ -5,7 +5,7 @@ import { type SearchPlan, createAuditReport } from '@sluice/records'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { readScopeName } from './scope-name.ts'
 
-/** A membership shows group and user. */
+/** Selects the name of the changed object from the audit details. The name of a membership is its group and its user. */
 const objectName = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
   r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',

@@ -91,20 +91,24 @@ export const userAccessProperties: Properties = {
   lastSignIn: { column: lastSignIn, type: 'date-time' },
 }
 
-/** Returns the records of the report. They are created once, because they cache counted totals. */
-const reportRecords = ({ kind }: typeof userRecords) =>
+const createReportRecords = ({ kind }: typeof userRecords) =>
   createRecordRepository({ ...kind, properties: userAccessProperties })
-const allUserRecords = reportRecords(userRecords)
-const [enabled, notEnabled] = [true, false].map((on) => reportRecords(chooseUserRecords({ analyticsPlatform: on })))
-const chooseRecords = (analyticsPlatform?: boolean) =>
-  (analyticsPlatform === undefined ? allUserRecords : analyticsPlatform ? enabled : notEnabled)!
+// The records are created once, because they cache counted totals.
+const recordsOfAllUsers = createReportRecords(userRecords)
+const recordsWithAnalytics = createReportRecords(chooseUserRecords({ analyticsPlatform: true }))
+const recordsWithoutAnalytics = createReportRecords(chooseUserRecords({ analyticsPlatform: false }))
+/** Returns the records of the report, of users with or without access to the analytics platform; of all if undefined. */
+function chooseReportRecords(analyticsPlatform?: boolean) {
+  if (analyticsPlatform === undefined) return recordsOfAllUsers
+  return analyticsPlatform ? recordsWithAnalytics : recordsWithoutAnalytics
+}
 
 /** Returns users and their access. It has the users, filters and pages of the user list, plus `lastSignIn`. */
 export async function userAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,
 ): Promise<TabularResult> {
-  const { body: users, headers } = await chooseRecords(analyticsPlatform).search(input.db, input, searchOf(query))
+  const { body: users, headers } = await chooseReportRecords(analyticsPlatform).search(input.db, input, searchOf(query))
   const extras = await readExtras(
     input.db,
     users.map(({ id }) => id),

@@ -3,7 +3,7 @@ import {
   cliApplication,
   consoleApplication,
   firstParty,
-  longestApplicationText,
+  maxApplicationTextLength,
   roleScopes,
   type SsoClientConfigBody,
   type FieldViolation,
@@ -128,8 +128,8 @@ const minDistinctCharacters = 10
 /** Rejects inconsistent application settings, all in one problem. */
 function assertApplicationConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
-    if (body[name].length > longestApplicationText)
-      throw problems.refused(`/${name}`, `Enter at most ${longestApplicationText} characters.`)
+    if (body[name].length > maxApplicationTextLength)
+      throw problems.refused(`/${name}`, `Enter at most ${maxApplicationTextLength} characters.`)
   const violations = [
     ...listIdViolations(body),
     ...listSecretViolations(body),

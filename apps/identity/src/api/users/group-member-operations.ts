@@ -102,11 +102,11 @@ export async function replaceGroups(
   const { rows } = await sql<{ id: number; uid: string }>`
     select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
   const existingUids = new Set(rows.map(({ uid }) => uid))
-  const missing = uids.findIndex((uid) => !existingUids.has(uid))
-  if (missing >= 0)
+  const missingIndex = uids.findIndex((uid) => !existingUids.has(uid))
+  if (missingIndex >= 0)
     throw problems.refused(
-      `/userGroups/${missing}/id`,
-      `No user group of this organisation has the id ${uids[missing]}.`,
+      `/userGroups/${missingIndex}/id`,
+      `No user group of this organisation has the id ${uids[missingIndex]}. Choose an existing group.`,
     )
   const ids = rows.map(({ id }) => id)
   const { rows: left } = await sql<GroupName>`
@@ -122,12 +122,13 @@ export async function replaceGroups(
     select uid as id, code from user_groups where id in (select user_group_id from joined_groups) order by code`.execute(
     trx,
   )
-  const [joins, leaves] = [joined.length > 0, left.length > 0]
-  if ((joins || (leaves && user.uid !== caller.uid)) && !hasRole(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
+  const isOwnUser = user.uid === caller.uid
+  const requiresRole = joined.length > 0 || (left.length > 0 && !isOwnUser)
+  if (requiresRole && !hasRole(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
     throw problems.forbidden(
       'Changing the groups of a user requires ROLE_MANAGE_USER_GROUP. Send userGroups unchanged.',
     )
-  if (joins && user.uid === caller.uid) assertMembershipAllowed(caller, user, 'joining')
+  if (joined.length > 0 && isOwnUser) assertMembershipAllowed(caller, user, 'joining')
   return { joined, left }
 }
 

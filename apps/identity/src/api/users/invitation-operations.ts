@@ -144,10 +144,11 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
       select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = ${original.id} order by g.id`.execute(trx)
     assertUnchanged(body.lastUpdated, original.updated_at, listCopied(body, original, userGroups))
-    const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
-    const { user: copy, groups } = await insertUser(trx, like, hash, input)
+    const bodyOfCopy = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
+    const { user: copy, groups } = await insertUser(trx, bodyOfCopy, hash, input)
     request.audit(copy.uid, { copyOf: original.uid, after: toUserAudit(copy), ...toGroupAudit(groups) })
-    const { link } = copy.status === 'INVITATION' && !copy.sso_auth ? await createInvitation(trx, copy, input) : {}
+    const needsInvitation = copy.status === 'INVITATION' && !copy.sso_auth
+    const link = needsInvitation ? (await createInvitation(trx, copy, input)).link : undefined
     return { original, copy, link }
   })
   const [first, second] = await userRecords.kind.present([original, copy], input)

@@ -44,7 +44,7 @@ const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => (
   'userGroups.name': { column: 'g.name', type: 'string', some: matchAny },
 })
 
-const forClientManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
+const clientPropertiesForManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
   name,
   { ...property, onlyFor: ['ROLE_MANAGE_CLIENT'] },
 ])
@@ -109,7 +109,7 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
     createdBy: matchAuthor('created_by'),
     lastUpdatedBy: matchAuthor('updated_by'),
-    ...Object.fromEntries(forClientManagers),
+    ...Object.fromEntries(clientPropertiesForManagers),
     ...matchGroups(matchMembers(sql`true`)),
   },
   /** Other clients have groups of the same names. */
@@ -143,12 +143,13 @@ const filterAnalyticsUsers = (enabled: boolean) =>
     condition: sql`r.analytics_platform_enabled = ${enabled}`,
     inTotalsTable: true,
   })
-const [enabled, notEnabled] = [filterAnalyticsUsers(true), filterAnalyticsUsers(false)]
+const usersWithAnalytics = filterAnalyticsUsers(true)
+const usersWithoutAnalytics = filterAnalyticsUsers(false)
 
 /** Returns the user records with or without access to the analytics platform; all records if undefined. */
 export function chooseUserRecords({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
   if (analyticsPlatform === undefined) return userRecords
-  return analyticsPlatform ? enabled : notEnabled
+  return analyticsPlatform ? usersWithAnalytics : usersWithoutAnalytics
 }
 
 export interface UserReferences {

@@ -94,26 +94,29 @@ export async function assertProviderTrusted(
   after: UserSignIn,
   before: Omit<UserSignIn, 'client'> = { sso_auth: false, roles: [] },
 ): Promise<void> {
-  const gained = after.sso_auth ? after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role)) : []
+  if (!after.sso_auth) return
+  // A user who changes to single sign-on gains all roles there.
+  const gained = after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role))
   if (gained.length === 0) return
+  const startsSingleSignOn = !before.sso_auth && before.roles.length > 0
   const heldRoles = await findProviderEditorRoles(trx, after.client)
   const lacked = heldRoles ? gained.filter((role) => !hasRole(heldRoles, role)) : []
   if (lacked.length > 0)
     throw problems.refused(
-      before.sso_auth || before.roles.length === 0 ? '/auths' : '/ssoAuth',
+      startsSingleSignOn ? '/ssoAuth' : '/auths',
       `The last editor of this client’s SSO provider config does not hold ${lacked.join(', ')} and could sign in as this user. Ask a user with these roles to check that config and save it again.`,
     )
 }
 
 /** Returns undefined if the client has no provider. */
 async function findProviderEditorRoles(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
-  const chosen = () =>
+  const selectEditorRoles = () =>
     sql<{ roles: Role[] }>`
       select coalesce((select u.roles from users u where u.uid = p.updated_by and u.status = 'ACTIVE'), '{}') as roles
       from sso_provider_configs p where p.client = ${client} for share of p`.execute(trx)
-  const { rows } = await chosen()
+  const { rows } = await selectEditorRoles()
   if (rows[0]) return rows[0].roles
-  // Creating a config locks the client too, so one transaction sees the other.
+  // Creating a config locks the client too. After this lock, a second query sees a config that was just created.
   await sql`select from clients where uid = ${client} for share`.execute(trx)
-  return (await chosen()).rows[0]?.roles
+  return (await selectEditorRoles()).rows[0]?.roles
 }

@@ -134,9 +134,11 @@ function setCredentials(
   hash: string | null,
 ): Pick<UserRow, 'password_hash' | 'status'> {
   const password = ssoAuth ? null : (hash ?? password_hash)
-  const usable = ssoAuth || password !== null
-  if (status === 'INVITATION') return { password_hash: password, status: hash === null ? status : 'ACTIVE' }
-  return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
+  const canSignIn = ssoAuth || password !== null
+  const getsPassword = hash !== null
+  if (status === 'INVITATION' && getsPassword) return { password_hash: password, status: 'ACTIVE' }
+  if (status === 'ACTIVE' && !canSignIn) return { password_hash: password, status: 'INVITATION' }
+  return { password_hash: password, status }
 }
 
 /** Lists the fields that other operations change, with those operations. */
@@ -166,16 +168,19 @@ const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pic
 const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
   canAdminister(before) && !canAdminister({ ...before, ...columns })
 
+/** Returns the field that removes the last super admin: single sign-on if the body keeps the role, otherwise the roles. */
 const findFaultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
-
+/** Ends the sessions, API tokens and links that a change of the user makes invalid. */
 async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
-  const lost = before.roles.some((role) => !after.roles.includes(role))
-  const credentialsChanged = before.password_hash !== after.password_hash
+  const losesRole = before.roles.some((role) => !after.roles.includes(role))
+  const passwordChanged = before.password_hash !== after.password_hash
   // The account may belong to another person from now on.
   const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
-  const changes = lost || credentialsChanged || anotherPerson || before.status !== after.status
-  if (changes || becomesSuperAdmin(before, after)) await endSessionsOfUser(trx, before.id)
+  const statusChanged = before.status !== after.status
+  if (losesRole || passwordChanged || anotherPerson || statusChanged || becomesSuperAdmin(before, after))
+    await endSessionsOfUser(trx, before.id)
   if (anotherPerson) await removeApiTokensOfUser(trx, before.id)
+  if (passwordChanged) await revokeLinks(trx, after.id)
 }
 
 /**
@@ -192,7 +197,6 @@ async function mailChanges(
   before: UserRow,
   after: UserRow,
 ): Promise<void> {
-  if (before.password_hash !== after.password_hash) await revokeLinks(trx, after.id)
   if (after.password_hash !== null && before.password_hash !== after.password_hash)
     await mailPasswordChanged(trx, config, after)
   if (before.email !== after.email && before.status === 'ACTIVE') await mailEmailChanged(trx, config, before)

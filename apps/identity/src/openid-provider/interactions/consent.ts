@@ -16,7 +16,7 @@ interface MissingScopes {
 export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { prefix, base, csrf, request, response, language, application, targets } = step
   const user = await readUser(step)
-  const { scopes: pageTexts, consent: around } = readPageTexts(language)
+  const { scopes: scopeTexts, consent: consentTexts } = readPageTexts(language)
   const scopes = requestedScopes(step)
   const page = renderConsentPage({
     prefix,
@@ -28,10 +28,10 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
     csrf: csrf.issue(request, response),
     scopes: [
       // A role scope also gives access to the account data.
-      ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: around.account }] : []),
+      ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: consentTexts.account }] : []),
       ...scopes
         .filter((scope) => scope !== 'openid')
-        .map((scope) => ({ name: scope, description: (pageTexts as Record<string, string>)[scope] ?? '' })),
+        .map((scope) => ({ name: scope, description: (scopeTexts as Record<string, string>)[scope] ?? '' })),
     ],
   })
   sendPage(response, 200, page, { formAction: targets })

@@ -103,17 +103,17 @@ async function listProviderLinks(
 export async function resumeFederatedLogin(step: InteractionStep): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
-  const entered =
+  const login =
     typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, readAuditFacts(step)) : undefined
-  const isAdmitted = application.tenant === undefined || entered?.user.client === application.tenant
-  if (entered && isAdmitted) return finishLogin(step, entered)
-  if (entered)
+  const isAdmitted = application.tenant === undefined || login?.user.client === application.tenant
+  if (login && isAdmitted) return finishLogin(step, login)
+  if (login)
     await transaction(db, (trx) =>
-      endUnusedSession(trx, entered, 'the application is of another organisation', readAuditFacts(step)),
+      endUnusedSession(trx, login, 'the application is of another organisation', readAuditFacts(step)),
     )
   // The audit log has the reason. The page shows nothing that the URL contains.
   const texts = readPageTexts(language)
-  const broughtProblem = !entered && request.query['problem'] !== undefined
-  const message = broughtProblem ? texts.application.federated : texts.signIn.refused
+  const failedAtProvider = !login && request.query['problem'] !== undefined
+  const message = failedAtProvider ? texts.application.federated : texts.signIn.refused
   await renderPasswordPage(step, 401, { message })
 }

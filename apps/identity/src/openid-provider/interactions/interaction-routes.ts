@@ -23,24 +23,31 @@ interface InteractionDependencies {
   db: Kysely<DB>
   config: Config
   logger: Logger
-  publish: RequestHandler
+  usePublicAddress: RequestHandler
   provider(): Promise<Provider>
 }
 
 type InteractionHandler = (step: InteractionStep) => Promise<void>
 
 /** Serves the sign-in and consent pages of applications. See docs/decisions/0016. */
-export function createInteractionRoutes({ db, config, logger, publish, provider }: InteractionDependencies): Router {
+export function createInteractionRoutes({
+  db,
+  config,
+  logger,
+  usePublicAddress,
+  provider,
+}: InteractionDependencies): Router {
   const csrf = createCsrfGuard(config)
-  const shared = { db, config, csrf, audited: auditPageWrites(db, config) }
+  const sharedDependencies = { db, config, csrf, audited: auditPageWrites(db, config) }
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
 
+  /** Returns the facts of a request. Throws if the browser's cookie is missing or belongs to another interaction. */
   const readStep = async (request: Request, response: Response): Promise<InteractionStep> => {
-    const current = await provider()
-    const interaction = await current.interactionDetails(request, response)
+    const currentProvider = await provider()
+    const interaction = await currentProvider.interactionDetails(request, response)
     const { uid } = request.params
     if (interaction.uid !== uid) throw new errors.SessionNotFound('the cookie is of another interaction')
-    const client = await current.Client.find(String(interaction.params['client_id']))
+    const client = await currentProvider.Client.find(String(interaction.params['client_id']))
     if (!client) throw new errors.InvalidClient('client is invalid', 'client not found')
     const { tenant, organisation, role_scopes } = client as unknown as ExtraMetadata
     const scopes = [...(client.scope?.split(' ') ?? []), ...role_scopes]
@@ -49,8 +56,8 @@ export function createInteractionRoutes({ db, config, logger, publish, provider 
       : { tenant, organisation: { name: organisation } }
     const { redirect_uri: redirectUri } = interaction.params
     return {
-      ...shared,
-      provider: current,
+      ...sharedDependencies,
+      provider: currentProvider,
       interaction,
       application: { id: client.clientId, name: client.clientName ?? client.clientId, ...owner, scopes },
       targets: typeof redirectUri === 'string' ? [new URL(redirectUri).origin] : [],
@@ -63,7 +70,7 @@ export function createInteractionRoutes({ db, config, logger, publish, provider 
   }
   const showPage: InteractionHandler = (step) =>
     step.interaction.prompt.name === 'consent' ? showConsentPage(step) : showPasswordPage(step)
-  const handling =
+  const handleStep =
     (handle: InteractionHandler): RequestHandler =>
     async (request, response) => {
       response.locals.operation = 'oidc.interaction'
@@ -80,12 +87,12 @@ export function createInteractionRoutes({ db, config, logger, publish, provider 
     response.locals.prefix = prefix
     next()
   })
-  routes.get('/interaction/:uid', publish, handling(showPage))
-  routes.get('/interaction/:uid/code', publish, handling(showCodePage))
-  routes.get('/interaction/:uid/federated', publish, handling(resumeFederatedLogin))
-  routes.post('/interaction/:uid/login', publish, form, assertOwnForm, handling(submitPassword))
-  routes.post('/interaction/:uid/code', publish, form, assertOwnForm, handling(submitCode))
-  routes.post('/interaction/:uid/consent', publish, form, assertOwnForm, handling(submitConsent))
+  routes.get('/interaction/:uid', usePublicAddress, handleStep(showPage))
+  routes.get('/interaction/:uid/code', usePublicAddress, handleStep(showCodePage))
+  routes.get('/interaction/:uid/federated', usePublicAddress, handleStep(resumeFederatedLogin))
+  routes.post('/interaction/:uid/login', usePublicAddress, form, assertOwnForm, handleStep(submitPassword))
+  routes.post('/interaction/:uid/code', usePublicAddress, form, assertOwnForm, handleStep(submitCode))
+  routes.post('/interaction/:uid/consent', usePublicAddress, form, assertOwnForm, handleStep(submitConsent))
   routes.use('/interaction', answerEndedInteraction, problemPages, showInternalErrors(logger))
   return routes
 }

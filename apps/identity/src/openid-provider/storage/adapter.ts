@@ -36,13 +36,15 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       (findBuiltIn(id, settings) as AdapterPayload | undefined) ?? registered(id)
     const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${hashSecret(id)}`
 
+    // A second use of a refresh token within the grace period is not a replay. All other models are used up at once.
+    const graceSeconds = model === 'RefreshToken' ? reuseGraceSeconds : -1
     async function find(
       by: 'id' | 'session',
       condition: RawBuilder<unknown>,
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
+      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${graceSeconds}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${condition} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
@@ -157,12 +159,12 @@ function restorePayload(model: string, id: string, stored: AdapterPayload): Adap
 }
 
 function removeIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
-  const { cookie: _cookie, ...about } = (session ?? {}) as { cookie?: string }
+  const { cookie: _cookie, ...sessionWithoutCookie } = (session ?? {}) as { cookie?: string }
   const { deviceCode } = rest as { deviceCode?: string }
   return {
     ...rest,
     returnTo: returnTo?.slice(0, -id.length),
-    ...(session && { session: about }),
+    ...(session && { session: sessionWithoutCookie }),
     ...(deviceCode !== undefined && { deviceCode: sealDeviceCode(deviceCode, id) }),
   }
 }

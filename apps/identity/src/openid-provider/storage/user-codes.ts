@@ -20,16 +20,17 @@ const userCodeLimit: ThrottleLimit = {
  * database keeps an HMAC of it instead of a hash, and the device code encrypted with the user code. Both need `secret`.
  */
 export function createUserCodes(db: Kysely<DB>, secret: string) {
-  const digestOf = (purpose: string, userCode: string) =>
+  const deriveDigest = (purpose: string, userCode: string) =>
     createHmac('sha256', secret).update(`${purpose} ${userCode}`).digest()
-  const ringOf = (userCode: string) => ringFrom(digestOf('encryption with a user code', userCode))
+  const keyRingOfUserCode = (userCode: string) =>
+    keyRingFromBytes(deriveDigest('encryption with a user code', userCode))
 
   return {
     async add(userCode: string, deviceCode: string, expiresIn: number): Promise<void> {
-      const payload = JSON.stringify({ deviceCode: ringOf(userCode).seal(deviceCode, 'device code') })
+      const payload = JSON.stringify({ deviceCode: keyRingOfUserCode(userCode).seal(deviceCode, 'device code') })
       await sql`
         insert into oidc_models (model, id_hash, payload, expires_at)
-        values ('UserCode', ${digestOf('user code', userCode)}, ${payload}, now() + make_interval(secs => ${expiresIn}))
+        values ('UserCode', ${deriveDigest('user code', userCode)}, ${payload}, now() + make_interval(secs => ${expiresIn}))
         on conflict (model, id_hash) do nothing`.execute(db)
     },
 
@@ -41,10 +42,12 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
       const attempt = await countAttempt(db)
       const { rows } = await sql<{ sealed: string }>`
         select payload->>'deviceCode' as sealed from oidc_models
-        where model = 'UserCode' and id_hash = ${digestOf('user code', userCode)} and expires_at > now()`.execute(db)
+        where model = 'UserCode' and id_hash = ${deriveDigest('user code', userCode)} and expires_at > now()`.execute(
+        db,
+      )
       if (!rows[0]) return undefined
       await uncountAttempt(db, attempt)
-      return ringOf(userCode).open(rows[0].sealed, 'device code')
+      return keyRingOfUserCode(userCode).open(rows[0].sealed, 'device code')
     },
   }
 }
@@ -54,15 +57,15 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
  * contains a hash of the id.
  */
 export const sealDeviceCode = (deviceCode: string, interaction: string): string =>
-  ringOfInteraction(interaction).seal(deviceCode, 'device code')
+  keyRingOfInteraction(interaction).seal(deviceCode, 'device code')
 
 export const openDeviceCode = (sealed: string, interaction: string): string =>
-  ringOfInteraction(interaction).open(sealed, 'device code')
+  keyRingOfInteraction(interaction).open(sealed, 'device code')
 
-const ringOfInteraction = (interaction: string) =>
-  ringFrom(createHash('sha256').update(`encryption with an interaction ${interaction}`).digest())
+const keyRingOfInteraction = (interaction: string) =>
+  keyRingFromBytes(createHash('sha256').update(`encryption with an interaction ${interaction}`).digest())
 
-const ringFrom = (key: Buffer) => keyRing(`derived:${key.toString('base64')}`)
+const keyRingFromBytes = (key: Buffer) => keyRing(`derived:${key.toString('base64')}`)
 
 /** Returns the throttle key of the attempt. */
 async function countAttempt(db: Kysely<DB>): Promise<string> {

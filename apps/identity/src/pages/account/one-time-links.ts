@@ -100,11 +100,13 @@ function createLinkRoutes(
     const { user } = link
     const password = readFormField(request, 'password')
     const texts = readPageTexts(chooseLanguage(request))
-    const withPassword = needsPassword(user)
-    const fieldErrors = withPassword ? checkNewPassword(password, readFormField(request, 'repeat'), texts) : undefined
+    const choosesPassword = needsPassword(user)
+    const fieldErrors = choosesPassword
+      ? checkNewPassword(password, readFormField(request, 'repeat'), texts)
+      : undefined
     if (fieldErrors) return show(request, response, { ...link, token }, fieldErrors)
     try {
-      const chosen = withPassword ? { token, password } : { token }
+      const chosen = choosesPassword ? { token, password } : { token }
       await audited(operation, request, response, (context) => useLink(chosen, context))
     } catch (error) {
       const field = findRefusedField(error)

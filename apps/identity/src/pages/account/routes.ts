@@ -61,11 +61,11 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {
-          const endedSessions = await endSessionOfToken(trx, refreshToken)
+          const endedSession = await endSessionOfToken(trx, refreshToken)
           audit(
-            endedSessions?.session ?? null,
-            { outcome: endedSessions ? 'signed out' : 'unknown' },
-            endedSessions?.actor,
+            endedSession?.session ?? null,
+            { outcome: endedSession ? 'signed out' : 'unknown' },
+            endedSession?.actor,
           )
         }),
       )
@@ -93,13 +93,13 @@ const finalPages: Record<string, (texts: PageTexts) => { title: string; text: st
 
 function createFinalPageRoutes({ prefix, home }: PageRouteContext): Router {
   const routes = Router()
-  for (const [path, wordsOf] of Object.entries(finalPages))
+  for (const [path, textsOf] of Object.entries(finalPages))
     routes.get(path, (request, response) => {
       const pageFacts = readPageFacts(request, prefix)
       const texts = readPageTexts(pageFacts.language)
       // After a request for a link, users have to open their mail, not to sign in.
       const next = path === '/account/forgot-password-sent' ? {} : renderSignInLink(home, texts)
-      sendPage(response, 200, renderMessagePage({ ...pageFacts, ...wordsOf(texts), status: 'success', ...next }))
+      sendPage(response, 200, renderMessagePage({ ...pageFacts, ...textsOf(texts), status: 'success', ...next }))
     })
   return routes
 }

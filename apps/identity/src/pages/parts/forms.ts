@@ -16,15 +16,15 @@ interface FormField {
   autofocus?: boolean
 }
 
-/** Returns a field: label, hint, error and input. Screen readers read them in that order. */
-export function renderField({ name, label, type = 'text', hint, error, value, readonly, ...how }: FormField) {
-  const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
-  const names = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
+/** Returns a field: label, hint, error and input. Screen readers read them in that order. Every field that can be edited is required. */
+export function renderField({ name, label, type = 'text', hint, error, value, readonly, ...attributes }: FormField) {
+  const describedBy = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
+  const withoutCorrection = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
   return html`<div class="field${error && ' wrong'}">
 <label for="${name}">${label}</label>
 ${hint && html`<div class="hint" id="${name}-hint">${hint}</div>`}
 ${error && html`<p class="error" id="${name}-error">${error}</p>`}
-<input id="${name}" name="${name}" type="${type}" autocomplete="${how.autocomplete}"${value !== undefined && html` value="${value}"`}${how.inputmode && html` inputmode="${how.inputmode}"`}${how.maxlength && html` maxlength="${how.maxlength}"`}${names}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true"`}${readonly ? html` readonly` : html` required`}${how.autofocus && html` autofocus`}>
+<input id="${name}" name="${name}" type="${type}" autocomplete="${attributes.autocomplete}"${value !== undefined && html` value="${value}"`}${attributes.inputmode && html` inputmode="${attributes.inputmode}"`}${attributes.maxlength && html` maxlength="${attributes.maxlength}"`}${withoutCorrection}${describedBy && html` aria-describedby="${describedBy}"`}${error && html` aria-invalid="true"`}${readonly ? html` readonly` : html` required`}${attributes.autofocus && html` autofocus`}>
 </div>`
 }
 

@@ -64,7 +64,7 @@ export async function exchangeCallback(
     const claims = tokens.claims()!
     return {
       issuer: new URL(claims.iss).href,
-      subject: assertSubject(claims.sub),
+      subject: parseSubject(claims.sub),
       ssoId: await readMappingClaim(claims, provider.mappingClaim, config, tokens.access_token),
       amr: parseAuthenticationMethods(claims.amr),
     }
@@ -79,7 +79,7 @@ export async function exchangeCallback(
 /** Matches storable text without control characters and lone surrogates. */
 const storableText = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
-function assertSubject(subject: string): string {
+function parseSubject(subject: string): string {
   if (!storableText.test(subject))
     throw new ProviderProblem('SSO_TOKEN_INVALID', 'The claim sub must be a text of 1 to 255 characters.')
   return subject
@@ -93,8 +93,8 @@ async function readMappingClaim(
   accessToken: string,
 ): Promise<string> {
   const { userinfo_endpoint } = config.serverMetadata()
-  const inToken = Object.hasOwn(claims, claim)
-  const source = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
+  const needsUserInfo = !Object.hasOwn(claims, claim) && userinfo_endpoint !== undefined
+  const source = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
   const value = Object.hasOwn(source, claim) ? source[claim] : undefined
   if (typeof value !== 'string' || !storableText.test(value))
     throw new ProviderProblem('SSO_TOKEN_INVALID', `The claim ${claim} must be a text of 1 to 255 characters.`)

@@ -11,6 +11,7 @@ import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 export async function testProvider(provider: ProviderConfig, federation: Federation): Promise<ResultEnvelope> {
   const data = { issuer: provider.issuer.href, redirectUri: provider.redirectUri }
   try {
+    // The test must not return a cached result.
     federation.forget(provider.issuer)
     const metadata = await federation.metadata(provider.issuer)
     await assertEndpoints(metadata, federation)
@@ -153,14 +154,13 @@ const keyTypeByAlgorithm: Record<string, { kty: string; crv?: string }> = {
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 }
 
+/** Returns whether a key has the type that the algorithm needs. The fields `alg` and `use` of a key are optional (RFC 7517). */
 function canVerifyIdToken({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
-  const kind = keyTypeByAlgorithm[algorithm]
-  return (
-    kty === kind?.kty &&
-    (kind?.crv === undefined || crv === kind.crv) &&
-    (alg === undefined || alg === algorithm) &&
-    (use === undefined || use === 'sig')
-  )
+  const needed = keyTypeByAlgorithm[algorithm]
+  const hasNeededType = kty === needed?.kty && (needed?.crv === undefined || crv === needed.crv)
+  const isForAlgorithm = alg === undefined || alg === algorithm
+  const isForSignatures = use === undefined || use === 'sig'
+  return hasNeededType && isForAlgorithm && isForSignatures
 }
 
 const answerProblem = (message: string) => new ProviderProblem('SSO_ANSWER_INVALID', message)

@@ -24,10 +24,10 @@ const statePurpose = 'sso.state'
 const encodeHash = (text: string): string => hashSecret(text).toString('base64url')
 
 /** Starts a sign-in. Returns the state for the provider and the secret for the browser. */
-export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
+export function beginSignIn(ring: KeyRing, signInFacts: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
-  const pending: PendingSignIn = { ...about, browser: encodeHash(secret), expires }
+  const pending: PendingSignIn = { ...signInFacts, browser: encodeHash(secret), expires }
   return { pending, secret, state: ring.seal(JSON.stringify(pending), statePurpose) }
 }
 

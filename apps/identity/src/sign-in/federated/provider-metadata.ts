@@ -37,7 +37,9 @@ export function createFederation(outgoing: GuardedFetch): Federation {
     cache.delete(issuer.href)
     const entry = { until: Date.now() + cacheMs.found, cachedMetadata: metadata }
     cache.set(issuer.href, entry)
-    metadata.catch(() => (entry.until = Date.now() + cacheMs.failed))
+    metadata.catch(() => {
+      entry.until = Date.now() + cacheMs.failed
+    })
     const [oldest] = cache.keys()
     if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest)
     return metadata
@@ -67,6 +69,7 @@ async function discoverMetadata(issuer: URL, outgoing: GuardedFetch): Promise<Se
   const configuration = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
     throw toDiscoveryProblem(error, issuer)
   })
+  // The library's object also has methods; the copy has only the metadata.
   const { ...metadata } = configuration.serverMetadata()
   // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
   if (new URL(metadata.issuer).href !== issuer.href) throw createIssuerMismatch(metadata.issuer, issuer)
@@ -96,11 +99,11 @@ const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice
 
 function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
-  const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
-  if (lacking)
+  const unusableEndpoint = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
+  if (unusableEndpoint)
     throw new ProviderProblem(
       'SSO_NOT_SUPPORTED',
-      `The provider’s metadata has no usable ${lacking[0]}. Correct the configuration of the provider.`,
+      `The provider’s metadata has no usable ${unusableEndpoint[0]}. Correct the configuration of the provider.`,
     )
   if (listAlgorithms(metadata as ServerMetadata).length === 0)
     throw new ProviderProblem(

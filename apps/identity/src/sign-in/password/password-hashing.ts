@@ -14,17 +14,19 @@ const decoyHash = `$argon2id$v=19$m=${argon2Parameters.memoryCost},t=${argon2Par
  * More hashes would only compete. The queue holds about one second of a core's work. Throws 503 if the queue is full.
  */
 export const hashingConcurrency = limitConcurrency({
-  atOnce: Math.min(4, availableParallelism() + 1),
-  waiting: 64,
+  maxRunning: Math.min(4, availableParallelism() + 1),
+  maxWaiting: 64,
   title: 'Too many concurrent password checks.',
 })
 
 export const hashPassword = (password: string): Promise<string> =>
   hashingConcurrency(() => hash(password, argon2Parameters))
 
-/** Verifies a password. Takes the same time without a stored hash. */
+/** Verifies a password. Takes the same time without a stored hash, so that the time does not reveal whether a user exists. */
 export function verifyPassword(password: string, stored: string | null | undefined): Promise<boolean> {
-  return hashingConcurrency(
-    async () => (await verify(stored ?? decoyHash, password)) && stored !== null && stored !== undefined,
-  )
+  return hashingConcurrency(async () => {
+    const matches = await verify(stored ?? decoyHash, password)
+    const hasPassword = stored !== null && stored !== undefined
+    return matches && hasPassword
+  })
 }

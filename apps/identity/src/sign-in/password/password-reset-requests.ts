@@ -93,26 +93,30 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
 async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
   const named = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
   const { rows } = await sql<PasswordResetAccount>`
-    with found as (
+    with matches as (
       select u.id, ${named} as named, row_number() over (
-        partition by u.client order by ${named} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as place
+        partition by u.client order by ${named} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as rank_in_client
       from users u where ${named} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
     )
     select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
       coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
     from users u join clients c on c.uid = u.client
-    where u.id in (select id from found where place <= ${maxUsersPerClient} order by named desc, place, id limit ${maxUsersPerRequest})
+    where u.id in (
+      select id from matches where rank_in_client <= ${maxUsersPerClient}
+      order by named desc, rank_in_client, id limit ${maxUsersPerRequest})
     order by u.id for no key update of u`.execute(trx)
   return rows
 }
 
+/** Mails a link to one user, unless a rule forbids it, and audits the outcome. */
 async function answerForAccount(
   trx: Transaction<DB>,
   config: MailConfig,
   { request_id: requestId, address }: PasswordResetRequest,
   account: PasswordResetAccount,
 ): Promise<void> {
-  const refusal = findRefusal(account) ?? ((await isResetLimitReached(trx, account)) ? 'mailed too often' : undefined)
+  let refusal = findRefusal(account)
+  if (refusal === undefined && (await isResetLimitReached(trx, account))) refusal = 'mailed too often'
   if (refusal === undefined)
     await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
   const { uid: object, client } = account

@@ -9,6 +9,7 @@ const ruleMessages = {
   context:
     'The password contains the user’s name, username or e-mail address, or the name of the organisation or of Sluice. Choose another.',
 }
+
 export type PasswordWeakness = keyof typeof ruleMessages
 
 /** Returns why a password is easy to guess; undefined if no rule matches. */
@@ -51,9 +52,9 @@ export interface PasswordOwner {
 const productName = 'Sluice'
 
 /** The minimum length of a name in code points. Shorter names occur in too many unrelated passwords. */
-const shortest = 4
+const minNameLength = 4
 
-/** Maps digits and signs that people write for letters to the letters; ambiguous ones (1, !, l) to one letter. */
+/** Maps digits and signs that people write instead of letters to these letters. Maps the ambiguous 1, ! and l to i. */
 const letterBySubstitute = new Map(
   Object.entries({ o: '0', a: '4@', e: '3€', i: '1!|l', s: '5$', t: '7+' }).flatMap(([letter, signs]) =>
     [...signs].map((sign) => [sign, letter] as const),
@@ -73,8 +74,8 @@ export function containsContextWord(password: string, owner: PasswordOwner): boo
 }
 
 function listContextWords({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
-  const local = email.slice(0, Math.max(0, email.lastIndexOf('@')))
-  const wholeNames = [username, local, clientCode]
+  const mailboxName = email.slice(0, Math.max(0, email.lastIndexOf('@')))
+  const wholeNames = [username, mailboxName, clientCode]
   const nameParts = [...wholeNames, name, clientName, productName].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
-  return [...wholeNames, ...nameParts].map(foldText).filter((word) => [...word].length >= shortest)
+  return [...wholeNames, ...nameParts].map(foldText).filter((word) => [...word].length >= minNameLength)
 }

@@ -8,7 +8,7 @@ import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
 import { listCodeMethods, countRecoveryCodes, useCode } from '../second-factor/second-factor.ts'
 import { issueTicket, findTicketOwner, useTicket } from '../second-factor/tickets.ts'
-import { startSession, type SessionLives } from '../sessions/sessions.ts'
+import { startSession, type SessionLifetimes } from '../sessions/sessions.ts'
 import {
   admitCode,
   assertAdmitted,
@@ -26,7 +26,7 @@ import { verifyPassword } from './password-hashing.ts'
 export interface SignInContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
-  config: SessionLives & MailConfig
+  config: SessionLifetimes & MailConfig
   request: {
     address: string
     /** Any text; the first 500 characters are kept. */
@@ -72,8 +72,7 @@ export async function signIn(
 
   const result = await write(async (trx) => {
     const user = admitted && (await lockUser(trx, admitted.id, admitted.password_hash))
-    const result =
-      user && (user.two_factor_auth ? await requireCode(trx, user) : await openUserSession(trx, user, ['pwd'], context))
+    const result = user && (await openSessionOrRequireCode(trx, user, context))
     const actor = account && { user: account.uid, client: account.client }
     request.audit(account?.uid ?? null, toAuditOutcome(result, refusal), actor)
     return result
@@ -94,7 +93,7 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   const owner = await findTicketOwner(db, ticket)
   // Unknown tickets are neither counted nor audited, because anyone can send any number of them.
   if (!owner) throw codeProblem()
-  const attempt = await auditThrottled(admitCode(db, owner.uid, request.address), context, async () => owner)
+  const attempt = await auditThrottled(() => admitCode(db, owner.uid, request.address), owner, context)
 
   const result = await write(async (trx) => {
     const result = await checkCode(trx, owner.id, { ticket, code }, context)
@@ -131,11 +130,7 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
     ) as found on true`.execute(context.db)
   const row = rows[0]!
   const account: PasswordAccount | undefined = row.id === null ? undefined : row
-  const attempt = await auditThrottled(
-    Promise.try(() => assertAdmitted(row)),
-    context,
-    async () => account,
-  )
+  const attempt = await auditThrottled(() => assertAdmitted(row), account, context)
   return { attempt, account }
 }
 
@@ -205,8 +200,15 @@ async function lockUser(
   return rows[0]
 }
 
-async function requireCode(trx: Transaction<DB>, { id }: LockedUser): Promise<SecondFactorRequired> {
-  return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await listCodeMethods(trx, id) }
+/** Completes the sign-in of a user without a second factor. Other users get a ticket, with which they send a code. */
+async function openSessionOrRequireCode(
+  trx: Transaction<DB>,
+  user: LockedUser,
+  context: SignInContext,
+): Promise<SignedIn | SecondFactorRequired> {
+  if (!user.two_factor_auth) return openUserSession(trx, user, ['pwd'], context)
+  const ticket = await issueTicket(trx, user.id)
+  return { kind: 'second-factor', ticket, methods: await listCodeMethods(trx, user.id) }
 }
 
 /** Consumes the one-time code, then the sign-in ticket. After a wrong code, the ticket stays valid for another try. */
@@ -234,7 +236,7 @@ async function openUserSession(
   { config, request, onSessionOpened }: SignInContext,
 ): Promise<SignedIn> {
   const { address, userAgent } = request
-  const session = await startSession(trx, { user, lives: config, address, userAgent: userAgent.slice(0, 500), amr })
+  const session = await startSession(trx, { user, lifetimes: config, address, userAgent: userAgent.slice(0, 500), amr })
   await onSessionOpened?.(trx, session)
   return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
 }

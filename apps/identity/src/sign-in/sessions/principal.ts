@@ -154,8 +154,8 @@ async function findApplicationSessionPrincipal(
   const [row] = rows
   if (!row) return undefined
   const { roles, dormantRoles = [], ...principal } = toUserPrincipal('session', row)
-  const within = (heldRoles: Role[]) => rolesWithin(heldRoles, row.scopes.join(' '))
-  return { ...principal, roles: within(roles), dormantRoles: within(dormantRoles) }
+  const limitToScopes = (heldRoles: Role[]) => rolesWithin(heldRoles, row.scopes.join(' '))
+  return { ...principal, roles: limitToScopes(roles), dormantRoles: limitToScopes(dormantRoles) }
 }
 
 type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<PrincipalState | undefined>
@@ -220,9 +220,9 @@ const toPrincipalClient = (row: PrincipalClientRow, name: string): PrincipalStat
  * was deactivated, demoted or signed out since the request arrived; concurrent changes of that kind wait.
  */
 export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Caller): Promise<void> {
-  if (!caller.given) return
+  if (!caller.presented) return
   const table = sql.table(caller.kind === 'application' ? 'sso_client_configs' : 'users')
   await sql`select from ${table} where uid = ${caller.uid} for no key update`.execute(trx)
-  if (!isCallerUnchanged(caller, await findPrincipal(trx, caller.given.credential)))
+  if (!isCallerUnchanged(caller, await findPrincipal(trx, caller.presented.credential)))
     throw problems.unauthenticated('Your session has ended, or your permissions have changed. Sign in again.')
 }

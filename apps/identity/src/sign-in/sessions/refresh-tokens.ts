@@ -104,9 +104,9 @@ export async function endSessionOfToken(
     where t.token_hash = ${hashSecret(token)}`.execute(trx)
   const [tokenRow] = rows
   if (!tokenRow) return undefined
-  const { session, ...by } = tokenRow
+  const { session, ...actor } = tokenRow
   await endSession(trx, session, 'SIGNED_OUT')
-  return { session, actor: by }
+  return { session, actor }
 }
 
 /** Returns why a token was not exchanged, and ends its session if it looks stolen. Undefined if the token was deleted. */
@@ -124,10 +124,23 @@ export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Ref
     where t.token_hash = ${hashSecret(token)} for update of s`.execute(trx)
   const [tokenRow] = rows
   if (!tokenRow) return undefined
-  const { uid, user, client, hasEnded, isPastGrace } = tokenRow
-  // The token is unused, so its session ended, its user was deactivated or its client was disabled.
-  let outcome: RefreshRefusal['outcome'] = isPastGrace ? 'reused' : 'retried'
-  if (hasEnded || isPastGrace === null) outcome = 'ended'
+  const { uid, user, client } = tokenRow
+  const outcome = classifyRefusal(tokenRow)
   if (outcome === 'reused') await endSession(trx, uid, 'REUSED')
   return { outcome, session: uid, actor: { user, client } }
+}
+
+/**
+ * Returns why a token is refused. `isPastGrace` is null for an unused token, which is refused because its session ended, its user
+ * was deactivated or its client was disabled.
+ */
+function classifyRefusal({
+  hasEnded,
+  isPastGrace,
+}: {
+  hasEnded: boolean
+  isPastGrace: boolean | null
+}): RefreshRefusal['outcome'] {
+  if (hasEnded || isPastGrace === null) return 'ended'
+  return isPastGrace ? 'reused' : 'retried'
 }

@@ -16,12 +16,12 @@ export type EndReason =
   | 'ENDED_BY_ADMIN'
   | 'IDLE'
 
-export type SessionLives = Pick<Config, 'SESSION_DAYS' | 'SESSION_IDLE_HOURS'>
+export type SessionLifetimes = Pick<Config, 'SESSION_DAYS' | 'SESSION_IDLE_HOURS'>
 
 export interface NewSession {
   user: { id: number; client: string; roles: Role[] }
   /** The maximum lifetime and the idle timeout. */
-  lives: SessionLives
+  lifetimes: SessionLifetimes
   address: string
   userAgent: string
   /** The authentication methods (RFC 8176). */
@@ -46,11 +46,11 @@ const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idl
 export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
 /** Opens a session of a user, for the user's own client. */
-export async function startSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
+export async function startSession(trx: Kysely<DB>, { user, lifetimes, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
     insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
-    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${toNetworkPrefix(address)}, ${userAgent}, ${amr})
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${lifetimes.SESSION_DAYS}), ${lifetimes.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${toNetworkPrefix(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)
   return rows[0]!
 }

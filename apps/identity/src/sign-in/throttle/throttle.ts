@@ -22,6 +22,7 @@ const perAccount: ThrottleLimit = {
   maxWaitSeconds: 300,
   forgetAfterSeconds: 3600,
 }
+
 /** The limit per network. It is high because whole offices sign in from one network. Only failures count. */
 const perNetwork: ThrottleLimit = {
   freeFailures: 100,
@@ -29,6 +30,7 @@ const perNetwork: ThrottleLimit = {
   maxWaitSeconds: 900,
   forgetAfterSeconds: 3600,
 }
+
 /**
  * The limit for codes. An attacker who guesses codes already has the password, so the waits are long: about 24 guesses a
  * day with a chance of three in a million each.
@@ -140,9 +142,9 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
 
 /** Throws 429 with the longest wait if a key has to wait. */
 export function assertNoWait(rows: readonly { key: string; seconds: number }[]): void {
-  const longest = rows.reduce((one, other) => (other.seconds > one.seconds ? other : one))
-  const wait = Math.ceil(longest.seconds)
-  if (wait > 0) throw new ThrottledProblem(wait, longest.key)
+  const [longest] = rows.toSorted((a, b) => b.seconds - a.seconds)
+  const waitSeconds = Math.ceil(longest!.seconds)
+  if (waitSeconds > 0) throw new ThrottledProblem(waitSeconds, longest!.key)
 }
 
 /**
@@ -220,22 +222,20 @@ interface ThrottleAuditContext {
 
 /**
  * Writes an audit row when an attempt is throttled, at most once a minute per throttle key. The audit log thus shows repeated
- * guessing, and an attacker cannot fill the table. `findOwner` is called only before a row is written.
+ * guessing, and an attacker cannot fill the table. `admit` counts the attempt; `account` is the user that the attempt is for.
  */
 export async function auditThrottled<T>(
-  admission: Promise<T>,
+  admit: () => T | Promise<T>,
+  account: { uid: string; client: string } | undefined,
   { db, write, request }: ThrottleAuditContext,
-  findOwner: () => Promise<{ uid: string; client: string } | undefined>,
 ): Promise<T> {
   try {
-    return await admission
+    return await admit()
   } catch (error) {
     if (error instanceof ThrottledProblem && (await isFirstThisMinute(db, error.key))) {
-      const account = await findOwner()
       const details = { outcome: 'too many tries', of: error.key.split(':')[0] }
-      await write(async () =>
-        request.audit(account?.uid ?? null, details, account && { user: account.uid, client: account.client }),
-      )
+      const actor = account && { user: account.uid, client: account.client }
+      await write(async () => request.audit(account?.uid ?? null, details, actor))
     }
     throw error
   }

@@ -27,10 +27,10 @@ export interface ApiTokenRow {
 }
 
 /** Binds a token to the password it was created with; changing the password invalidates it. Null without a password. */
-const markOf = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
+const passwordMark = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
 
 /** SQL condition: the token `t` of the user `u` is not expired and the password is unchanged. */
-export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${markOf})`
+export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${passwordMark})`
 
 const tokenColumns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
   u.roles as held_roles, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
@@ -71,7 +71,7 @@ export async function addApiToken(
   const { rows } = await sql<ApiTokenRow>`
     with t as (
       insert into api_tokens (user_id, name, roles, token_hash, password_mark, expires_at)
-      select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(apiTokenHash(token))}, ${markOf}, ${expires} from users u
+      select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(apiTokenHash(token))}, ${passwordMark}, ${expires} from users u
       where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${mostApiTokens}
       returning *
     )

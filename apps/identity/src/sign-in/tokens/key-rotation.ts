@@ -45,7 +45,11 @@ export type RotationResult =
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
 /** Promotes the next key to sign now. `immediately` skips the time that clients need to fetch it. */
-export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, immediately = false): Promise<RotationResult> =>
+export const rotateKeys = (
+  db: Kysely<DB>,
+  ring: KeyRing,
+  { immediately = false }: { immediately?: boolean | undefined } = {},
+): Promise<RotationResult> =>
   changeKeysExclusively(db, async (trx) => {
     const keys = await listKeys(trx)
     if (!keys.current) await addKey(trx, ring, 'CURRENT')
@@ -70,12 +74,10 @@ async function listKeys(trx: Kysely<DB>) {
   return { current: inState('CURRENT'), next: inState('NEXT') }
 }
 
+/** Retires the current key, lets the next key sign, and publishes a new next key. */
 async function promoteKey(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
-  for (const [from, to] of [
-    ['CURRENT', 'PREVIOUS'],
-    ['NEXT', 'CURRENT'],
-  ])
-    await sql`update signing_keys set state = ${to}, state_since = now() where state = ${from}`.execute(trx)
+  await sql`update signing_keys set state = 'PREVIOUS', state_since = now() where state = 'CURRENT'`.execute(trx)
+  await sql`update signing_keys set state = 'CURRENT', state_since = now() where state = 'NEXT'`.execute(trx)
   await addKey(trx, ring, 'NEXT')
 }
 

@@ -31,7 +31,8 @@ interface LoadedKeys {
   set: JSONWebKeySet
   privateKeys: JWK[]
   find: JWTVerifyGetKey
-  at: number
+  /** The time of the read, as `performance.now()`. */
+  loadedAt: number
 }
 
 /** Milliseconds until cached keys are refreshed, to detect a rotation by another process. */
@@ -46,52 +47,60 @@ export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   let loading: Promise<LoadedKeys> | undefined
   let loaded: LoadedKeys | undefined
 
+  /** Reads the keys. Concurrent callers share one read. */
   const load = (): Promise<LoadedKeys> => {
     loading ??= refreshKeys(db, ring, loaded)
-      .then((keys) => (loaded = keys))
-      .finally(() => (loading = undefined))
+      .then((keys) => {
+        loaded = keys
+        return keys
+      })
+      .finally(() => {
+        loading = undefined
+      })
     return loading
   }
-  const keys = async (): Promise<LoadedKeys> => {
+  const getKeys = async (): Promise<LoadedKeys> => {
     if (!loaded) return load()
     // Use the cached keys during the refresh, so that a short database outage ends no session.
-    const age = performance.now() - loaded.at
+    const age = performance.now() - loaded.loadedAt
     if (age > maxAgeMs) return load()
     if (age > refreshAfterMs) void load().catch(() => {})
     return loaded
   }
   return {
     current: async () => {
-      const { kid, key } = await keys()
+      const { kid, key } = await getKeys()
       return { kid, key }
     },
-    published: async () => (await keys()).set,
-    privateKeys: async () => (await keys()).privateKeys,
+    published: async () => (await getKeys()).set,
+    privateKeys: async () => (await getKeys()).privateKeys,
     async verification(header, token) {
-      const cached = await keys()
+      const cached = await getKeys()
       try {
         return await cached.find(header, token)
       } catch (error) {
         // Another process may have rotated the keys. Tokens with invented key ids must not cause a read each time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - cached.at < minReloadIntervalMs)
-          throw error
+        const isUnknownKey = error instanceof errors.JWKSNoMatchingKey
+        const mayReload = performance.now() - cached.loadedAt >= minReloadIntervalMs
+        if (!isUnknownKey || !mayReload) throw error
         return (await load()).find(header, token)
       }
     },
   }
 }
 
+/** Reads the keys, the signing key first, and creates the first key if no key exists. Reuses parsed keys that are unchanged. */
 async function refreshKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
   const rows = await listStoredKeys(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
   // The rows lack a key that this or another process created just now.
   const allRows = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...allRows.filter(({ kid }) => kid !== current.kid)]
-  if (before && haveSameKeys(before.privateKeys, inOrder)) return { ...before, at: performance.now() }
+  if (before && haveSameKeys(before.privateKeys, inOrder)) return { ...before, loadedAt: performance.now() }
   const set = { keys: allRows.map(({ public_jwk }) => public_jwk) }
   const key = createPrivateKey(openKey(ring, current))
   const privateKeys = await Promise.all(inOrder.map((row) => toPrivateJwk(ring, row)))
-  return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), at: performance.now() }
+  return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), loadedAt: performance.now() }
 }
 
 const haveSameKeys = (cached: readonly JWK[], rows: readonly StoredKey[]): boolean =>

@@ -131,10 +131,10 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
   try {
     const uidOf = await findUidsByName(trx, kind, bodies, input, formerName)
     const uids = bodies.map((_body, index) => uidOf(index))
-    const stored = uids.filter((uid) => uid !== undefined)
-    const locked = await records.lockAll(trx, caller, stored)
-    // The caller may not write the missing ones.
-    if (locked.size < stored.length) throw new CannotSaveTogether()
+    const storedUids = uids.filter((uid) => uid !== undefined)
+    const locked = await records.lockAll(trx, caller, storedUids)
+    // The caller may not write the objects that were not locked. `saveOneByOne` reports them.
+    if (locked.size < storedUids.length) throw new CannotSaveTogether()
     const writing = kind.cached?.(trx, input) ?? kind.writing
     const newItems: { index: number; columns: object }[] = []
     for (const [index, body] of bodies.entries()) {
@@ -148,8 +148,8 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
       caller,
       newItems.map(({ columns }) => columns),
     )
-    for (const [place, { index }] of newItems.entries()) {
-      const after = rows[place]!
+    for (const [position, { index }] of newItems.entries()) {
+      const after = rows[position]!
       saved[index] = { after, parts: (await writing.writeParts?.(trx, after, bodies[index]!, undefined, input)) ?? {} }
     }
     await sql`release savepoint together`.execute(trx)
@@ -163,6 +163,7 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
 
 class CannotSaveTogether extends Error {}
 
+/** Saves the objects one after the other, so that each finds the changes of the earlier ones. Throws the violations of all. */
 async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
   kind: NamedKind<Row, Body>,

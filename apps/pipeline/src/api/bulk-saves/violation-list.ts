@@ -9,8 +9,11 @@ const maxViolations = 100
 export interface ViolationList {
   readonly isFull: boolean
   add(pointer: string, detail: string): void
-  /** Takes the violations that `callback` throws, with `at` before their pointers. Returns whether there were none. Rethrows other errors. */
-  collect(at: string, callback: () => Promise<void>): Promise<boolean>
+  /**
+   * Adds the violations that `callback` throws, with `basePointer` before their pointers. Returns whether there were none. Rethrows other
+   * errors.
+   */
+  collect(basePointer: string, callback: () => Promise<void>): Promise<boolean>
   throwIfAny(): void
 }
 
@@ -28,14 +31,14 @@ export function createViolationList(
       violations.push({ pointer, detail })
     },
 
-    async collect(at: string, callback: () => Promise<void>): Promise<boolean> {
+    async collect(basePointer: string, callback: () => Promise<void>): Promise<boolean> {
       try {
         await callback()
         return true
       } catch (error) {
         const problem = toViolations(error)
         if (!problem) throw error
-        violations.push(...violationsAt(at, problem).map(describe))
+        violations.push(...violationsAt(basePointer, problem).map(describe))
         return false
       }
     },
@@ -64,7 +67,7 @@ export const firstViolation: ViolationList = {
     throw problems.refused(pointer, detail)
   },
 
-  async collect(at, callback) {
+  async collect(basePointer, callback) {
     try {
       await callback()
       return true
@@ -72,16 +75,21 @@ export const firstViolation: ViolationList = {
       const problem = toViolations(error)
       if (!problem) throw error
       const { status, code, title, message: detail, headers } = problem
-      throw new Problem(status, code, title, { detail, errors: violationsAt(at, problem), headers, cause: error })
+      throw new Problem(status, code, title, {
+        detail,
+        errors: violationsAt(basePointer, problem),
+        headers,
+        cause: error,
+      })
     }
   },
 
   throwIfAny() {},
 }
 
-/** Returns the violations of a problem, with `at` before their pointers. */
-const violationsAt = (at: string, { errors, message }: Problem): FieldViolation[] =>
+/** Returns the violations of a problem, with `basePointer` before their pointers. */
+const violationsAt = (basePointer: string, { errors, message }: Problem): FieldViolation[] =>
   (errors ?? [{ pointer: '/', detail: message }]).map(({ pointer, detail }) => ({
-    pointer: pointer === '/' ? at : `${at}${pointer}`,
+    pointer: pointer === '/' ? basePointer : `${basePointer}${pointer}`,
     detail,
   }))

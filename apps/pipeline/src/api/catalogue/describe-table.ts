@@ -27,37 +27,40 @@ type DescribeRequest = OperationInput<
 export async function describeTable(input: DescribeRequest): Promise<Table> {
   const { body, caller, params, request, warehouses, write } = input
   const { schema, owner } = await readEditableTable(input, params)
-  const place = { schema: schema.schema_name, name: params.name }
+  const relation = { schema: schema.schema_name, name: params.name }
   const warehouse = await warehouses.find(caller.client)
-  const isDropPending = await isTableDropPending(input.db, { ...place, table: place.name, client: caller.client })
-  const [table] = isDropPending ? [] : ((await warehouse?.catalog.findTables([place])) ?? [])
+  const isDropPending = await isTableDropPending(input.db, { ...relation, table: relation.name, client: caller.client })
+  const [table] = isDropPending ? [] : ((await warehouse?.catalog.findTables([relation])) ?? [])
   if (!table) throw problems.notFound('table')
   const texts = parseDescriptions(
     body,
     table.columns.map(({ name }) => name),
   )
   await write(async (trx) => {
-    const before = await lockDescriptions(trx, schema.id, place.name)
+    const before = await lockDescriptions(trx, schema.id, relation.name)
     const after = new Map([...before, ...texts].filter(([, text]) => text !== ''))
-    const total = Array.from(after.values()).reduce((sum, text) => sum + text.length, 0)
+    const total = [...after.values()].reduce((sum, text) => sum + text.length, 0)
     if (total > maxTotalLength)
       throw problems.refused(
         '/columns',
         `The descriptions of this table would have ${total} characters together, and at most ${maxTotalLength} are allowed. Shorten them.`,
       )
-    await storeDescriptions(trx, { schemaId: schema.id, name: place.name, texts, by: caller.uid })
-    const [columns, isTableDescribed] = [[...texts.keys()].filter((name) => name !== ofTable), texts.has(ofTable)]
-    const changed = (from: ReadonlyMap<string, string>) => ({
-      ...(isTableDescribed && { description: from.get(ofTable) ?? null }),
-      columns: Object.fromEntries(columns.map((name) => [name, from.get(name) ?? null])),
-    })
-    request.audit(owner?.uid ?? schema.uid, { ...place, before: changed(before), after: changed(after) })
+    await storeDescriptions(trx, { schemaId: schema.id, name: relation.name, texts, by: caller.uid })
+    /** Returns the descriptions that the request changes, as they were before or after it. */
+    const toAudit = (descriptions: ReadonlyMap<string, string>) => {
+      const columns = [...texts.keys()].filter((name) => name !== ofTable)
+      return {
+        ...(texts.has(ofTable) && { description: descriptions.get(ofTable) ?? null }),
+        columns: Object.fromEntries(columns.map((name) => [name, descriptions.get(name) ?? null])),
+      }
+    }
+    request.audit(owner?.uid ?? schema.uid, { ...relation, before: toAudit(before), after: toAudit(after) })
   })
   const [descriptionsOf, statisticsOf] = await Promise.all([
-    readDescriptions(input.db, caller.client, [place]),
+    readDescriptions(input.db, caller.client, [relation]),
     readColumnStatistics(input.db, caller.client, [table]),
   ])
-  const labels = withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(place))
+  const labels = withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(relation))
   // The right to describe a table is not the right to read its rows.
   return presentTable(table, { ...labels, columnStatistics: withoutValues(statisticsOf(table)) })
 }
@@ -88,11 +91,11 @@ async function readEditableTable(
   { uid, name }: { uid: string; name: string },
 ): Promise<{ schema: DescribedSchema; owner: DescribedOwner | undefined }> {
   const [readable, writable] = [visibleTo(caller, 'READ'), visibleTo(caller, 'READ_WRITE')]
-  const mayRole = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
+  const callerHas = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
   const schemas = isUid(uid)
     ? await sql<DescribedSchema>`
         select r.id, r.uid, r.schema_name, ${readable} as readable,
-          ${mayRole('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
+          ${callerHas('ROLE_MANAGE_SCHEMA')} and ${writable} as writable
         from schemas r where r.uid = ${uid} and r.client = ${caller.client}`.execute(db)
     : { rows: [] }
   const [schema] = schemas.rows
@@ -100,13 +103,14 @@ async function readEditableTable(
   // PostgreSQL rejects texts with a NUL.
   if (name.includes('\0')) throw problems.notFound('table')
   const { rows: owners } = await sql<DescribedOwner>`
-    select r.uid, r.table_name as relation, r.name, r.description, ${mayRole('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
-      ${mayRole('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
+    select r.uid, r.table_name as relation, r.name, r.description, ${callerHas('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
+      ${callerHas('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
     from data_pipelines r where r.schema_id = ${schema.id} and r.table_name = any(${possibleOwners(name)})
     union all
-    select r.uid, r.view_name, r.name, r.description, ${mayRole('ROLE_SEE_VIEW')} and ${readable},
-      ${mayRole('ROLE_MANAGE_VIEW')} and ${writable}
+    select r.uid, r.view_name, r.name, r.description, ${callerHas('ROLE_SEE_VIEW')} and ${readable},
+      ${callerHas('ROLE_MANAGE_VIEW')} and ${writable}
     from views r where r.schema_id = ${schema.id} and r.view_name = ${name}`.execute(db)
+  // The owner with the longest name owns the table: `a__b` owns `a__b__c`, not `a`.
   const [owner] = owners.toSorted((one, other) => other.relation.length - one.relation.length)
   const seesAll = hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   const isVisible = seesAll || (schema.readable && owner?.readable)

@@ -40,11 +40,11 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   const { page = 1, pageSize = 50, query: text = '' } = query
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
   const matching = visible.filter(({ name }) => name.includes(text.toLowerCase()))
-  const places = matching.slice((page - 1) * pageSize, page * pageSize)
+  const tablesOnPage = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
-  const found = places.length === 0 ? [] : await warehouse!.catalog.findTables(places)
-  const labelsOf = await readLabels(db, caller.client, places, found)
-  const tables = found.map((table) => presentTable(table, labelsOf(table)))
+  const warehouseTables = tablesOnPage.length === 0 ? [] : await warehouse!.catalog.findTables(tablesOnPage)
+  const labelsOf = await readLabels(db, caller.client, tablesOnPage, warehouseTables)
+  const tables = warehouseTables.map((table) => presentTable(table, labelsOf(table)))
   return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
 
@@ -52,18 +52,18 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
 async function readLabels(
   db: PipelineContext['db'],
   client: string,
-  places: readonly VisibleTable[],
+  visibleTables: readonly VisibleTable[],
   tables: readonly WarehouseTable[],
 ): Promise<(table: WarehouseTable) => TableLabels> {
   const [descriptionsOf, statisticsOf] = await Promise.all([
-    readDescriptions(db, client, places),
+    readDescriptions(db, client, visibleTables),
     readColumnStatistics(db, client, tables),
   ])
   return (table) => {
-    const place = places.find(({ schema, name }) => schema === table.schema && name === table.name)
+    const visibleTable = visibleTables.find(({ schema, name }) => schema === table.schema && name === table.name)
     const statistics = statisticsOf(table)
-    const columnStatistics = place?.mayReadRows ? statistics : withoutValues(statistics)
-    return { ...withDescriptions(place, descriptionsOf(table)), columnStatistics }
+    const columnStatistics = visibleTable?.mayReadRows ? statistics : withoutValues(statistics)
+    return { ...withDescriptions(visibleTable, descriptionsOf(table)), columnStatistics }
   }
 }
 
@@ -86,11 +86,13 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
       startsWith(table.name, partialName) &&
       (schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))),
   )
-  const places = tablesOf(visible, qualifiers)
+  const tablesOfColumn = tablesOf(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
+  // A prefix without a letter would match the columns of all tables.
+  const restrictsColumns = schema !== undefined || partialName !== ''
   const columns =
-    warehouse && places.length > 0 && (schema !== undefined || partialName !== '')
-      ? await warehouse.catalog.findColumnNames(places, partialName, limit + 1)
+    warehouse && tablesOfColumn.length > 0 && restrictsColumns
+      ? await warehouse.catalog.findColumnNames(tablesOfColumn, partialName, limit + 1)
       : []
   return {
     names: [
@@ -133,6 +135,7 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   return presentTable(table, labels)
 }
 
+/** Returns a table that the caller may see. Throws 404 otherwise. */
 async function requireCatalogueTable(
   input: Pick<
     OperationInput<PipelineContext, TablePath, unknown, undefined>,
@@ -141,12 +144,13 @@ async function requireCatalogueTable(
 ) {
   const { params, warehouses, caller, db } = input
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
-  const place = visible.find(({ name }) => name === params.name)
-  const warehouse = place && (await warehouses.find(caller.client))
-  const [table] = (await warehouse?.catalog.findTables([place!])) ?? []
-  if (!place || !warehouse || !table) throw problems.notFound('table')
-  const labelsOf = await readLabels(db, caller.client, [place], [table])
-  return { place, labels: labelsOf(table), warehouse, table }
+  const visibleTable = visible.find(({ name }) => name === params.name)
+  const warehouse = await warehouses.find(caller.client)
+  if (!visibleTable || !warehouse) throw problems.notFound('table')
+  const [table] = await warehouse.catalog.findTables([visibleTable])
+  if (!table) throw problems.notFound('table')
+  const labelsOf = await readLabels(db, caller.client, [visibleTable], [table])
+  return { visibleTable, labels: labelsOf(table), warehouse, table }
 }
 
 const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>
@@ -166,7 +170,7 @@ async function readCatalogueProfile(
 async function readTableLineage(
   input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/lineage', undefined, undefined>,
 ): Promise<Lineage> {
-  const { place: visibleTable } = await requireCatalogueTable(input)
+  const { visibleTable } = await requireCatalogueTable(input)
   const relation = { schema: visibleTable.schema, name: visibleTable.name }
   const owners = await findOwners(input.db, input.caller.client, [relation])
   const creators = owners.filter(({ kind }) => kind !== 'TABLE')

@@ -8,7 +8,7 @@ import type { TableLabels } from '../table-responses.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
-/** The place of a table or view in the warehouse, its labels, and whether the caller may read its rows. */
+/** The schema and name of a table or view, its labels, and whether the caller may read its rows. */
 export type VisibleTable = TablePlace & TableLabels & { mayReadRows: boolean }
 
 interface CatalogueSchema {
@@ -51,13 +51,14 @@ export async function listVisibleTables(
     listTablesToDrop(context),
   ])
   const seesAll = maySeeAllData(context)
-  return relations.flatMap((place) => {
-    const key = tableKey(place)
-    const owner = owners.get(key) ?? findMainTableOwner(place, owners)
-    if (toDrop.has(key) || !(owner ? owner.shown : seesAll)) return []
+  return relations.flatMap((relation) => {
+    const key = tableKey(relation)
+    const owner = owners.get(key) ?? findMainTableOwner(relation, owners)
+    const isShown = owner ? owner.shown : seesAll
+    if (toDrop.has(key) || !isShown) return []
     // The rows of a further table need the permission to read all loaded data.
     const mayReadRows = seesAll || owners.has(key)
-    return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
+    return [{ ...relation, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
   })
 }
 

@@ -17,7 +17,7 @@ import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
 import { type DescribedRow, describeRows, toConfigured } from './export.ts'
-import { configuredKinds, readSecretsOf, type SecretsByPointer } from './kinds.ts'
+import { configuredKinds, readSecretsOf } from './kinds.ts'
 import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
 import { type ObjectChange, presentChanges } from './present-changes.ts'
 import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
@@ -34,17 +34,17 @@ type ChangeRequest = OperationInput<PipelineContext, string, { plan?: string } |
 
 /** Returns what applying the configuration would change. It does the same as `applyConfiguration` and undoes it. */
 export const planConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
-  changeConfiguration(input, false)
+  changeConfiguration(input, { apply: false })
 
 /** Saves all objects of the configuration, or none. */
 export const applyConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
-  changeConfiguration(input, true)
+  changeConfiguration(input, { apply: true })
 
 /** Milliseconds for a plan or apply, including its wait for another one of the organisation. */
 const changeTimeoutMs = 300_000
 
-/** Ends the transaction when the client disconnects and when it takes too long. */
-function changeConfiguration(input: ChangeRequest, apply: boolean): Promise<ConfigurationChanges> {
+/** Plans or applies a configuration. Ends the transaction when the client disconnects and when it takes too long. */
+function changeConfiguration(input: ChangeRequest, { apply }: { apply: boolean }): Promise<ConfigurationChanges> {
   assertRoles(input.body, input)
   const onTimeout = (): never => {
     throw problems.refused(
@@ -53,15 +53,15 @@ function changeConfiguration(input: ChangeRequest, apply: boolean): Promise<Conf
     )
   }
   return whileConnected(
-    { request: input.request, queue: (work) => work(), timeoutMs: changeTimeoutMs, onTimeout },
-    (signal) => changeConnected(input, apply, signal),
+    { request: input.request, queue: (callback) => callback(), timeoutMs: changeTimeoutMs, onTimeout },
+    (signal) => runChange(input, { apply, signal }),
   )
 }
 
-async function changeConnected(
+/** Saves the configuration in a transaction. A plan then undoes the saves, and counts the secrets that it compared. */
+async function runChange(
   input: ChangeRequest,
-  apply: boolean,
-  signal: AbortSignal,
+  { apply, signal }: { apply: boolean; signal: AbortSignal },
 ): Promise<ConfigurationChanges> {
   const { body: configuration, caller, request, keyRing } = input
   const resources = await readStoredAccess(configuration, input)
@@ -69,6 +69,7 @@ async function changeConnected(
   const comparisons: SecretComparison[] = []
   try {
     return await input.write(async (trx) => {
+      // A transaction that deadlocked is repeated.
       comparisons.length = 0
       await waitForOtherChanges(trx, caller.client)
       await sql`savepoint configuration`.execute(trx)
@@ -135,8 +136,8 @@ async function saveConfiguration(
 ): Promise<ObjectChange[]> {
   const readStoredObjects: ReadStoredObjects = async (kind, objects) => {
     const stored = await readStored(trx, { kind, objects }, input)
-    const toObject = (one: DescribedRow) => toConfigured(kind, one, shared.principals, input.keyRing)
-    return new Map([...stored].map(([object, one]) => [object, toObject(one)]))
+    const toObject = (described: DescribedRow) => toConfigured(kind, described, shared.principals, input.keyRing)
+    return new Map([...stored].map(([object, described]) => [object, toObject(described)]))
   }
   const names = await resolveNames(trx, configuration, input.caller, readStoredObjects)
   const changes: ObjectChange[] = []
@@ -170,22 +171,20 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
   await names.prepare(trx, kind, objects)
   const indexes = objects.map((_object, index) => index)
   const saved = await saveObjects(trx, kindToSave, indexes, input)
-  const after = await describeRows(
-    kind,
-    saved.map((one) => one.after),
-    input,
-  )
+  const rowsAfter = saved.map(({ after }) => after)
+  const after = await describeRows(kind, rowsAfter, input)
   const changes = objects.map((object, index) =>
     compareSaved(kindToSave, { object, saved: saved[index]!, before: before.get(object), after: after[index]! }, input),
   )
-  const changed = indexes.filter((index) => changes[index]!.result !== 'UNCHANGED')
-  if (changed.length === objects.length) {
+  const changedIndexes = indexes.filter((index) => changes[index]!.result !== 'UNCHANGED')
+  if (changedIndexes.length === objects.length) {
     await sql`release savepoint kind`.execute(trx)
     return changes
   }
   await sql`rollback to savepoint kind`.execute(trx)
-  const again = await saveObjects(trx, kindToSave, changed, input)
-  for (const [place, index] of changed.entries()) changes[index] = { ...changes[index]!, saved: again[place]! }
+  const savedAgain = await saveObjects(trx, kindToSave, changedIndexes, input)
+  for (const [position, index] of changedIndexes.entries())
+    changes[index] = { ...changes[index]!, saved: savedAgain[position]! }
   return changes
 }
 
@@ -202,7 +201,7 @@ async function readStored(
     trx,
   )
   const described = await describeRows(kind, rows, input)
-  const byName = new Map(described.map((one) => [one.row.name, one]))
+  const byName = new Map(described.map((stored) => [stored.row.name, stored]))
   return new Map(
     objects.flatMap((object) => {
       const stored = byName.get(object.name) ?? byName.get(object.was ?? '')
@@ -220,24 +219,25 @@ async function saveObjects(
 ): Promise<SavedRow<DescribedRow['row']>[]> {
   const { named, toBody } = configuredKinds[kind]
   const violations = createViolationList(names.describeViolation)
-  const at = (index: number) => `/${kind}/${indexes[index]}`
+  // The position of a body is that of its index in `indexes`; its pointer names its index in the document.
+  const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
   const bodies: { name: string }[] = []
-  for (const [place, index] of indexes.entries()) {
+  for (const [position, index] of indexes.entries()) {
     const { was: _was, redacted, access, ...fields } = objects[index]!
-    const given = kind === 'variables' ? { ...fields, redacted } : fields
-    const body = toBody(given, names.findId) as { name: string }
-    const missing = (pointer: string, detail: string) => violations.add(`${at(place)}${pointer}`, detail)
-    bodies.push({ ...body, ...(access && { access: principals.resolveAccess(access, missing) }) })
+    const object = kind === 'variables' ? { ...fields, redacted } : fields
+    const body = toBody(object, names.findId) as { name: string }
+    const refuse = (pointer: string, detail: string) => violations.add(`${pointerOf(position)}${pointer}`, detail)
+    bodies.push({ ...body, ...(access && { access: principals.resolveAccess(access, refuse) }) })
   }
   violations.throwIfAny()
-  for (const [place, body] of bodies.entries()) {
+  for (const [position, body] of bodies.entries()) {
     signal.throwIfAborted()
-    await violations.collect(at(place), async () => named.writing.check(body, input))
+    await violations.collect(pointerOf(position), async () => named.writing.check(body, input))
     if (violations.isFull) break
   }
   violations.throwIfAny()
-  const formerName = (place: number) => objects[indexes[place]!]!.was
-  return saveByName(trx, named, bodies, input, { pointerOf: at, violations, formerName, signal }) as Promise<
+  const formerName = (position: number) => objects[indexes[position]!]!.was
+  return saveByName(trx, named, bodies, input, { pointerOf, violations, formerName, signal }) as Promise<
     SavedRow<DescribedRow['row']>[]
   >
 }
@@ -249,25 +249,32 @@ interface SavedObject {
   after: DescribedRow
 }
 
+/** Compares a saved object with the stored one. Adds the secrets that it compares to `comparisons`. */
 function compareSaved(
   { kind, principals, comparisons }: KindToSave,
   { object, saved, before, after }: SavedObject,
   { keyRing }: RequestContext,
 ): ObjectChange {
-  const toObject = (one: DescribedRow) => toConfigured(kind, one, principals, keyRing)
+  const toObject = (described: DescribedRow) => toConfigured(kind, described, principals, keyRing)
   const comparison = compareObjects(before && toObject(before), toObject(after))
-  const [stored, kept] = [before, after].map((one) => (one ? readSecretsOf(kind, one.row, keyRing) : {})) as [
-    SecretsByPointer,
-    SecretsByPointer,
-  ]
-  const secrets = compareSecrets(object, stored, kept)
-  for (const { pointer, state } of secrets)
-    if ((state === 'SAME' || state === 'CHANGED') && findValueAt(object, pointer) !== undefined) {
-      const compared = { uid: before!.row.uid, pointer, stored: stored[pointer]!, given: kept[pointer]! }
-      comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(compared, keyRing) })
+  const secretsBefore = before ? readSecretsOf(kind, before.row, keyRing) : {}
+  const secretsAfter = readSecretsOf(kind, after.row, keyRing)
+  const secrets = compareSecrets(object, secretsBefore, secretsAfter)
+  for (const { pointer, state } of secrets) {
+    const isComparison = state === 'SAME' || state === 'CHANGED'
+    if (!isComparison || findValueAt(object, pointer) === undefined) continue
+    const compared = {
+      uid: before!.row.uid,
+      pointer,
+      stored: secretsBefore[pointer]!,
+      given: secretsAfter[pointer]!,
     }
+    comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(compared, keyRing) })
+  }
   const changesSecrets = secrets.some(({ state }) => ['CHANGED', 'SET', 'REMOVED'].includes(state))
-  const result = !before ? 'CREATED' : comparison.fields.length > 0 || changesSecrets ? 'UPDATED' : 'UNCHANGED'
+  const isChanged = comparison.fields.length > 0 || changesSecrets
+  const resultOfStored = isChanged ? 'UPDATED' : 'UNCHANGED'
+  const result = before ? resultOfStored : 'CREATED'
   const { pending = false } = (configuredKinds[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
   const was = before && before.row.name !== object.name ? before.row.name : undefined
   return {

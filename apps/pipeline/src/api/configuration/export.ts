@@ -23,23 +23,23 @@ type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQue
 /** Exports the objects that the caller may see, as of one moment. */
 export function exportConfiguration(input: ExportRequest): Promise<Configuration> {
   const { caller, query, db } = input
-  const wanted = configurationKinds.filter((kind) => query.kinds?.includes(kind) ?? maySee(kind))
-  const hidden = wanted.find((kind) => !maySee(kind))
-  if (hidden) throw problems.forbidden(`This needs ${configurationRole(hidden, 'SEE')}.`)
+  const kinds = configurationKinds.filter((kind) => query.kinds?.includes(kind) ?? maySee(kind))
+  const hiddenKind = kinds.find((kind) => !maySee(kind))
+  if (hiddenKind) throw problems.forbidden(`This needs ${configurationRole(hiddenKind, 'SEE')}.`)
   return requestSlots.configurations.run(caller.client, async () => {
-    const found = await db
+    const rowsByKind = await db
       .transaction()
       .setIsolationLevel('repeatable read')
       .execute(async (trx) => {
         const offline = { ...input, db: trx, identity: offlineIdentity(input.identity) }
         const lists: [ConfigurationKind, DescribedRow[]][] = []
-        for (const kind of wanted) lists.push([kind, await readVisible(kind, offline)])
+        for (const kind of kinds) lists.push([kind, await readVisible(kind, offline)])
         return lists
       })
-    const resources = found.flatMap(([, rows]) => rows.map(({ resource }) => resource))
+    const resources = rowsByKind.flatMap(([, rows]) => rows.map(({ resource }) => resource))
     const principals = await readPrincipals({ resources }, input)
     return Object.fromEntries(
-      found.map(([kind, rows]) => [kind, rows.map((row) => toConfigured(kind, row, principals, input.keyRing))]),
+      rowsByKind.map(([kind, rows]) => [kind, rows.map((row) => toConfigured(kind, row, principals, input.keyRing))]),
     )
   })
 
@@ -124,14 +124,15 @@ interface FieldSchema {
 function pickFields(schema: FieldSchema, value: unknown): unknown {
   if (Array.isArray(value)) return schema.items ? value.map((item) => pickFields(schema.items!, item)) : value
   if (typeof value !== 'object' || value === null) return value
-  const given = value as Record<string, unknown>
+  const object = value as Record<string, unknown>
   const branches = schema.oneOf ?? schema.anyOf ?? [schema]
+  // The field `type` selects one schema of a union. An `anyOf` is one schema, or null.
   const branch = schema.oneOf
-    ? branches.find(({ properties }) => properties!['type']!.const === given['type'])
+    ? branches.find(({ properties }) => properties!['type']!.const === object['type'])
     : branches.find(({ properties }) => properties !== undefined)
   const fields = Object.entries(branch?.properties ?? {})
   if (fields.length === 0) return value
   return Object.fromEntries(
-    fields.flatMap(([name, field]) => (given[name] === undefined ? [] : [[name, pickFields(field, given[name])]])),
+    fields.flatMap(([name, field]) => (object[name] === undefined ? [] : [[name, pickFields(field, object[name])]])),
   )
 }

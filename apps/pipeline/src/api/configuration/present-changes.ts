@@ -23,9 +23,9 @@ export function presentChanges(
   { applied, ring }: { applied: boolean; ring: KeyRing },
 ): ConfigurationChanges {
   const count = (matches: (change: ObjectChange) => boolean) => changes.filter(matches).length
-  const [created, updated, unchanged] = (['CREATED', 'UPDATED', 'UNCHANGED'] as const).map((result) =>
-    count((change) => change.result === result),
-  ) as [number, number, number]
+  const created = count(({ result }) => result === 'CREATED')
+  const updated = count(({ result }) => result === 'UPDATED')
+  const unchanged = count(({ result }) => result === 'UNCHANGED')
   const pending = count((change) => change.pending)
   const missing = count(({ secrets }) => secrets.some(({ state }) => state === 'MISSING'))
   return {
@@ -63,12 +63,12 @@ interface ChangeCounts {
 }
 
 function describeChanges({ created, updated, unchanged, pending, missing }: ChangeCounts, applied: boolean): string {
-  const verb = applied ? '' : 'to be '
-  const counts = `${created} ${verb}created, ${updated} ${verb}updated, ${unchanged} unchanged.`
-  const need = applied ? ['waits for its run', 'wait for their runs'] : ['needs a run', 'need runs']
+  const tense = applied ? '' : 'to be '
+  const counts = `${created} ${tense}created, ${updated} ${tense}updated, ${unchanged} unchanged.`
+  const [oneView, severalViews] = applied ? ['waits for its run', 'wait for their runs'] : ['needs a run', 'need runs']
   const sentences = [
     created + updated === 0 ? 'No changes.' : counts,
-    pending > 0 && `${formatCount(pending, 'view')} ${pending === 1 ? need[0] : need[1]} in the warehouse.`,
+    pending > 0 && `${formatCount(pending, 'view')} ${pending === 1 ? oneView : severalViews} in the warehouse.`,
     missing > 0 && `${formatCount(missing, 'object')} ${missing === 1 ? 'lacks' : 'lack'} a secret: see \`redacted\`.`,
   ]
   return sentences.filter(Boolean).join(' ')

@@ -16,12 +16,14 @@ export async function readPrincipals(
   { configuration = {}, resources = [] }: { configuration?: Configuration; resources?: { access?: StoredGrants }[] },
   { identity, caller }: Pick<RequestContext, 'identity' | 'caller'>,
 ) {
-  const given = Object.values(configuration).flatMap((objects) => objects.flatMap(({ access }) => access ?? []))
-  const usernames = unique(given.flatMap(({ userAccess = [] }) => userAccess.map(({ username }) => username)))
-  const userGroupCodes = unique(given.flatMap(({ userGroupAccess = [] }) => userGroupAccess.map(({ code }) => code)))
-  const shared = resources.flatMap(({ access }) => access ?? [])
-  const userIds = unique(shared.flatMap(({ userAccess }) => userAccess.map(({ id }) => id)))
-  const groupIds = unique(shared.flatMap(({ userGroupAccess }) => userGroupAccess.map(({ id }) => id)))
+  const accessByName = Object.values(configuration).flatMap((objects) => objects.flatMap(({ access }) => access ?? []))
+  const usernames = unique(accessByName.flatMap(({ userAccess = [] }) => userAccess.map(({ username }) => username)))
+  const userGroupCodes = unique(
+    accessByName.flatMap(({ userGroupAccess = [] }) => userGroupAccess.map(({ code }) => code)),
+  )
+  const accessById = resources.flatMap(({ access }) => access ?? [])
+  const userIds = unique(accessById.flatMap(({ userAccess }) => userAccess.map(({ id }) => id)))
+  const groupIds = unique(accessById.flatMap(({ userGroupAccess }) => userGroupAccess.map(({ id }) => id)))
   const [named, users, groups] = await Promise.all([
     usernames.length + userGroupCodes.length > 0
       ? identity.principals({ client: caller.client, usernames, userGroupCodes })
@@ -114,12 +116,12 @@ export function offlineIdentity(
   }
 }
 
-/** Reads with whom the stored objects are shared that have the names of these objects. */
+/** Reads with whom stored objects are shared: those with the names of the objects of the configuration. */
 export async function readStoredAccess(
   configuration: Configuration,
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
 ): Promise<{ access: StoredGrants }[]> {
-  const found: { access: StoredGrants }[] = []
+  const storedAccess: { access: StoredGrants }[] = []
   for (const kind of configurationKinds) {
     const names = (configuration[kind] ?? []).flatMap(({ name, was }) => [name, ...(was === undefined ? [] : [was])])
     if (names.length === 0 || !isShared(kind)) continue
@@ -129,9 +131,9 @@ export async function readStoredAccess(
       where client = ${caller.client} and name = any(${names}) and (user_access <> '[]' or user_group_access <> '[]')`.execute(
       db,
     )
-    found.push(...rows)
+    storedAccess.push(...rows)
   }
-  return found
+  return storedAccess
 }
 
 /** Variables belong to all users of the organisation. */

@@ -45,11 +45,11 @@ export async function resolveNames(
   }
   for (const kind of configurationKinds) checkNames(kind, configuration[kind] ?? [], stored.get(kind)!, violations)
   const visible = await readVisibleNames(trx, referenced, caller)
-  const given = new Map(configurationKinds.map((kind) => [kind, indexNames(configuration[kind] ?? [])]))
+  const configuredNames = new Map(configurationKinds.map((kind) => [kind, indexNames(configuration[kind] ?? [])]))
   const unknown: NamedReference[] = []
   for (const reference of referenced) {
     const { kind, name, pointer } = reference
-    const { names, renamed } = given.get(kind)!
+    const { names, renamed } = configuredNames.get(kind)!
     if (names.has(name)) continue
     const newName = renamed.get(name)
     if (newName !== undefined)
@@ -70,38 +70,34 @@ export async function resolveNames(
     findId,
 
     /** Reads the ids of the objects that these objects refer to, as stored now. Call it before these objects are saved. */
-    async prepare(on: Transaction<DB>, kind: ConfigurationKind, objects: readonly ConfiguredObject[]): Promise<void> {
+    async prepare(trx: Transaction<DB>, kind: ConfigurationKind, objects: readonly ConfiguredObject[]): Promise<void> {
       const references = collectReferences({ [kind]: objects })
-      for (const target of new Set(references.map((one) => one.kind))) {
-        const names = references.filter((one) => one.kind === target).map(({ name }) => name)
-        const found = await readUidsByName(on, tableOf(target), client, names)
-        uids.set(target, found)
-        for (const [name, uid] of found) namesByUid.set(uid, name)
+      for (const [target, referencesToKind] of Map.groupBy(references, (reference) => reference.kind)) {
+        const names = referencesToKind.map(({ name }) => name)
+        const uidsByName = await readUidsByName(trx, tableOf(target), client, names)
+        uids.set(target, uidsByName)
+        for (const [name, uid] of uidsByName) namesByUid.set(uid, name)
       }
     },
 
     /** Returns a violation in terms of the configuration: with names instead of the ids of referenced objects. */
     describeViolation({ pointer, detail }: FieldViolation): FieldViolation {
-      const named = [...namesByUid].reduce(
-        (text, [uid, name]) =>
-          text.includes(uid)
-            ? text.replaceAll(`the id ${uid}`, `the name "${name}"`).replaceAll(uid, `"${name}"`)
-            : text,
-        detail,
-      )
-      return { pointer: pointer.replace(/\/u?id$/, '/name'), detail: named }
+      let detailWithNames = detail
+      for (const [uid, name] of namesByUid)
+        detailWithNames = detailWithNames.replaceAll(`the id ${uid}`, `the name "${name}"`).replaceAll(uid, `"${name}"`)
+      return { pointer: pointer.replace(/\/u?id$/, '/name'), detail: detailWithNames }
     },
   }
 }
 
-/** Returns those of the referenced names that objects have which the caller may see, by kind. */
+/** Returns the names of the referenced objects that the caller may see, by kind. */
 async function readVisibleNames(
   trx: Transaction<DB>,
   referenced: readonly NamedReference[],
   caller: Caller,
 ): Promise<Map<ConfigurationKind, Set<string>>> {
   const visible = new Map<ConfigurationKind, Set<string>>()
-  for (const [kind, references] of Map.groupBy(referenced, (one) => one.kind)) {
+  for (const [kind, references] of Map.groupBy(referenced, (reference) => reference.kind)) {
     const { scope, table } = configuredKinds[kind].named.records.kind
     const names = [...new Set(references.map(({ name }) => name))]
     const { rows } = await sql<{ name: string }>`
@@ -119,12 +115,14 @@ async function withoutStored(
   readStoredObjects: ReadStoredObjects,
 ): Promise<NamedReference[]> {
   const missing: NamedReference[] = []
-  for (const [owner, all] of Map.groupBy(references, (one) => one.ownerKind)) {
-    const stored = await readStoredObjects(owner, [...new Set(all.map((one) => one.owner))])
-    for (const one of all) {
-      const before = stored.get(one.owner)
-      const kept = before ? collectReferences({ [owner]: [before] }) : []
-      if (!kept.some(({ kind, name }) => kind === one.kind && name === one.name)) missing.push(one)
+  for (const [ownerKind, referencesOfKind] of Map.groupBy(references, (reference) => reference.ownerKind)) {
+    const owners = new Set(referencesOfKind.map(({ owner }) => owner))
+    const storedOwners = await readStoredObjects(ownerKind, [...owners])
+    for (const reference of referencesOfKind) {
+      const storedOwner = storedOwners.get(reference.owner)
+      const storedReferences = storedOwner ? collectReferences({ [ownerKind]: [storedOwner] }) : []
+      const isStored = storedReferences.some(({ kind, name }) => kind === reference.kind && name === reference.name)
+      if (!isStored) missing.push(reference)
     }
   }
   return missing
@@ -138,6 +136,7 @@ const indexNames = (objects: readonly ConfiguredObject[]) => ({
 
 const tableOf = (kind: ConfigurationKind) => configuredKinds[kind].named.records.kind.table
 
+/** Adds a violation for each repeated name, and for each former name (`was`) that does not name one stored object. */
 function checkNames(
   kind: ConfigurationKind,
   objects: readonly ConfiguredObject[],
@@ -148,18 +147,18 @@ function checkNames(
   for (const [index, name] of findRepeatedNames(objects))
     violations.add(`/${kind}/${index}/name`, `"${name}" is in the list twice. Remove one of the two.`)
   const names = new Set(objects.map(({ name }) => name))
-  const former = new Set<string>()
+  const formerNames = new Set<string>()
   for (const [index, { name, was }] of objects.entries()) {
     if (was === undefined) continue
     const refuse = (detail: string) => violations.add(`/${kind}/${index}/was`, detail)
     if (was === name) refuse(`The former name equals the name. Leave out was.`)
     else if (names.has(was))
       refuse(`Another ${noun} of the configuration has the name "${was}". Rename the objects in two steps.`)
-    else if (former.has(was))
+    else if (formerNames.has(was))
       refuse(`Another ${noun} of the configuration has the former name "${was}", too. Correct one.`)
     else if (stored.has(was) && stored.has(name))
       refuse(`Both "${was}" and "${name}" exist. Leave out was, or delete one of the two.`)
-    former.add(was)
+    formerNames.add(was)
   }
 }
 
@@ -178,12 +177,13 @@ interface NamedReference {
 function collectReferences(
   configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>,
 ): NamedReference[] {
-  const found: NamedReference[] = []
+  const references: NamedReference[] = []
+  // `toBody` calls this function for each reference, so that references need no second description of the kinds.
   for (const kind of configurationKinds)
     for (const [index, object] of (configuration[kind] ?? []).entries())
       configuredKinds[kind].toBody(object, (target, name, pointer) => {
-        found.push({ owner: object, ownerKind: kind, kind: target, name, pointer: `/${kind}/${index}${pointer}` })
+        references.push({ owner: object, ownerKind: kind, kind: target, name, pointer: `/${kind}/${index}${pointer}` })
         return ''
       })
-  return found
+  return references
 }

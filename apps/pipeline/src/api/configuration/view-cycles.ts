@@ -34,16 +34,19 @@ export async function assertNoViewCycles(
     objects.map(({ name }) => name),
   )
   const findReadViews = readViewFinder(nodes.map(({ schema, view }) => ({ schema, name: view })))
-  const byPlace = new Map(nodes.map((node) => [`${node.schema}.${node.view}`, node]))
+  const byQualifiedName = new Map(nodes.map((node) => [`${node.schema}.${node.view}`, node]))
   const reads = new Map(
     nodes.map((node) => {
-      const found = findReadViews(node).flatMap(({ schema, name }) => byPlace.get(`${schema}.${name}`) ?? [])
-      return [node, [...new Set(found)]]
+      const readNodes = findReadViews(node).flatMap(
+        ({ schema, name }) => byQualifiedName.get(`${schema}.${name}`) ?? [],
+      )
+      return [node, [...new Set(readNodes)]]
     }),
   )
   const violations = createViolationList()
   const indexes = new Map(objects.map(({ name }, index) => [name, index]))
   for (const component of findComponents(reads)) {
+    // The message is about a view of the document, the oldest one, so that it is the same for the same document.
     const start = [...component].toSorted((one, other) => one.id - other.id).find(({ name }) => indexes.has(name))
     const cycle = start && findCycle(start, component, reads)
     if (cycle) violations.add(`/views/${indexes.get(start.name)}/query`, describeCycle(cycle))
@@ -102,8 +105,8 @@ function findComponents(reads: ReadViews): Set<ViewNode>[] {
   const components: Set<ViewNode>[] = []
   const order = new Map<ViewNode, number>()
   const lowest = new Map<ViewNode, number>()
-  const open: ViewNode[] = []
-  const isOpen = new Set<ViewNode>()
+  const stack: ViewNode[] = []
+  const onStack = new Set<ViewNode>()
   for (const root of reads.keys()) {
     const path: { node: ViewNode; next: number }[] = order.has(root) ? [] : [{ node: root, next: 0 }]
     while (path.length > 0) {
@@ -111,8 +114,8 @@ function findComponents(reads: ReadViews): Set<ViewNode>[] {
       if (next === 0) {
         order.set(node, order.size)
         lowest.set(node, order.get(node)!)
-        open.push(node)
-        isOpen.add(node)
+        stack.push(node)
+        onStack.add(node)
       }
       path.at(-1)!.next += 1
       const read = reads.get(node)![next]
@@ -121,12 +124,12 @@ function findComponents(reads: ReadViews): Set<ViewNode>[] {
         const parent = path.at(-1)?.node
         if (parent) lowest.set(parent, Math.min(lowest.get(parent)!, lowest.get(node)!))
         if (lowest.get(node) === order.get(node)) {
-          const component = new Set(open.splice(open.lastIndexOf(node)))
-          for (const member of component) isOpen.delete(member)
+          const component = new Set(stack.splice(stack.lastIndexOf(node)))
+          for (const member of component) onStack.delete(member)
           components.push(component)
         }
       } else if (!order.has(read)) path.push({ node: read, next: 0 })
-      else if (isOpen.has(read)) lowest.set(node, Math.min(lowest.get(node)!, order.get(read)!))
+      else if (onStack.has(read)) lowest.set(node, Math.min(lowest.get(node)!, order.get(read)!))
     }
   }
   return components
@@ -138,7 +141,8 @@ function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: Rea
   const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]
   while (path.length > 0) {
     const top = path.at(-1)!
-    const read = reads.get(top.node)![top.next++]
+    const read = reads.get(top.node)![top.next]
+    top.next += 1
     if (read === undefined) path.pop()
     else if (read === start) return path.map(({ node }) => node)
     else if (component.has(read) && !seen.has(read)) {

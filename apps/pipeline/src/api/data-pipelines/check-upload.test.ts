@@ -38,8 +38,8 @@ describe('check of an uploaded file', () => {
 
   it('is skipped without a log entry while the organisation has too many previews', async () => {
     const { promise, resolve } = Promise.withResolvers<unknown>()
-    const mostAtOnce = 22
-    const checks = Array.from({ length: mostAtOnce }, () => checkThrough(() => promise))
+    const maxSavedAtOnce = 22
+    const checks = Array.from({ length: maxSavedAtOnce }, () => checkThrough(() => promise))
     const checkSkipped =
       'The file was stored without a check, because too many previews are running. The next run reads the whole file and reports its problems.'
     expect(await checkThrough(() => promise)).toEqual({ answer: { checkSkipped }, logged: [] })

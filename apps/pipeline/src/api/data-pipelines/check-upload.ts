@@ -62,8 +62,8 @@ export async function checkUpload(
     logUnexpected(input, error)
     return 'UNKNOWN' as const
   })
-  const last = lastLoad === 'UNKNOWN' ? undefined : lastLoad
-  const remembered = discardOutdatedMemory(definition, last?.feed)
+  const knownLoad = lastLoad === 'UNKNOWN' ? undefined : lastLoad
+  const remembered = discardOutdatedMemory(definition, knownLoad?.feed)
   const outcome = await readFirstRow(input, pipeline, file, remembered)
   if ('checkSkipped' in outcome) return outcome
   if (lastLoad === 'UNKNOWN') return skippedCheck('the warehouse did not answer')
@@ -75,7 +75,7 @@ export async function checkUpload(
     return { mismatch: hasColumns ? describeEmptying(schemaChanges) : describeFailure(message) }
   }
   const { preview } = outcome
-  const sentences = last ? compareWithLastLoad(last, preview, pipeline, definition) : listFailures(preview)
+  const sentences = knownLoad ? compareWithLastLoad(knownLoad, preview, pipeline, definition) : listFailures(preview)
   if (preview.unread !== undefined) sentences.push(preview.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }

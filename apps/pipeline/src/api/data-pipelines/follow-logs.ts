@@ -33,14 +33,14 @@ async function* streamEvents(
   input: FollowLogsRequest,
   pipeline: DataPipelineRow,
   followed: LogFilter,
-  begin: number,
+  startAfter: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent, void, void> {
   const { db } = input
   const until = Date.now() + maxStreamMs
-  let after = begin
-  let checked = Date.now()
-  let lastSent = ''
+  let after = startAfter
+  let accessCheckedAt = Date.now()
+  let lastSentRun = ''
   while (!signal.aborted && Date.now() < until) {
     // The run is read before its log lines, so that all lines are there if the run has finished.
     const run = await findRun(db, followed)
@@ -54,14 +54,16 @@ async function* streamEvents(
     } while (lines.length === maxLines)
 
     const data = run && presentRun(run)
-    if (data && JSON.stringify(data) !== lastSent) {
-      lastSent = JSON.stringify(data)
+    const runJson = JSON.stringify(data)
+    if (data && runJson !== lastSentRun) {
+      lastSentRun = runJson
       yield { event: 'run', data }
     }
-    if (followed.run && (!run || run.finished_at)) return
-    if (Date.now() - checked >= accessCheckIntervalMs) {
+    const isFinished = !run || run.finished_at !== null
+    if (followed.run && isFinished) return
+    if (Date.now() - accessCheckedAt >= accessCheckIntervalMs) {
       if (!(await mayStillRead(input))) return
-      checked = Date.now()
+      accessCheckedAt = Date.now()
     }
     await sleep(pollIntervalMs, undefined, { signal }).catch(() => {})
   }

@@ -23,8 +23,8 @@ export async function readLoadedProfile(input: LoadedTableRequest<undefined>): P
 /** Reads a page of the loaded rows, in the order in which they were loaded, or all of them as a file. */
 export const readLoadedRows = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
   answerRows(pipelineOperations.dataPipelines.data.id, input, async () => {
-    const { pipeline, ...found } = await requireLoadedTable(input)
-    return { ...found, labels: await describedLabels(input.db, pipeline, found.table), object: pipeline.uid }
+    const { pipeline, table, warehouse } = await requireLoadedTable(input)
+    return { table, warehouse, labels: await describedLabels(input.db, pipeline, table), object: pipeline.uid }
   })
 
 /** Reads the staging table: rows of the current run, or of a failed run for diagnosis. */
@@ -36,6 +36,7 @@ export async function readStagingTable(input: LoadedTableRequest<undefined>): Pr
   return presentTable(staging, tableLabelsOf(pipeline))
 }
 
+/** Returns the loaded table of a pipeline that the caller may read. Throws 404 before the first load. */
 async function requireLoadedTable({ db, caller, params, warehouses }: LoadedTableRequest<unknown>) {
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const loadedTable = await findLoadedTable({ db, warehouses }, pipeline)

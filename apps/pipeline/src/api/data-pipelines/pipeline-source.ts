@@ -30,17 +30,20 @@ export async function sourceColumns(
   const definition = getDefinition(body.type)
   const settings = definition.getSettings(body)
   const sentSecrets = definition.getSecrets?.(body) ?? {}
-  const stored = current && Object.values(sentSecrets).includes(undefined) ? current : undefined
+  const isAnyAbsent = Object.values(sentSecrets).includes(undefined)
+  const stored = isAnyAbsent ? current : undefined
   const hasSecrets =
     Object.values(sentSecrets).some((value) => typeof value === 'string') || stored?.source_secrets != null
-  const now = hasSecrets ? await createSecretAddress(definition.secretAudience?.of(settings), variables) : undefined
+  const newAddress = hasSecrets
+    ? await createSecretAddress(definition.secretAudience?.of(settings), variables)
+    : undefined
   const { secrets } = stored
-    ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { now })
+    ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { newAddress })
     : { secrets: definedSecrets(sentSecrets) }
   definition.assertSecrets?.(settings, secrets)
   return {
     settings: JSON.stringify(settings),
-    source_secrets: sealSourceSecrets(uid, secrets, ring, now),
+    source_secrets: sealSourceSecrets(uid, secrets, ring, newAddress),
     secret_times: JSON.stringify(mergeSecretTimes(secrets, sentSecrets, current?.secret_times)),
   }
 }
@@ -49,7 +52,7 @@ interface AddressChange {
   /** The pointer to the field with the address, for a body that is not a pipeline's. */
   pointer?: string | undefined
   /** The new address that will be stored with the secrets. */
-  now?: SecretAddress | undefined
+  newAddress?: SecretAddress | undefined
 }
 
 /**
@@ -62,16 +65,18 @@ export function mergeSourceSecrets(
   settings: object,
   sentSecrets: GivenSecrets,
   ring: KeyRing,
-  { pointer, now }: AddressChange = {},
+  { pointer, newAddress }: AddressChange = {},
 ): SentSecrets {
-  const open = unsealSource(stored, ring)
-  const first = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in open.secrets)
-  const addressChanges =
-    changesAddress(definition, stored.settings as object, settings) ||
-    (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
-  const addressChange = addressChanges ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
-  const secrets = mergeSecrets({ stored: open.secrets, sentSecrets, addressChange })
-  return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
+  const { secrets: storedSecrets, givenFor } = unsealSource(stored, ring)
+  const firstAbsent = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in storedSecrets)
+  const isAddressChanged = changesAddress(definition, stored.settings as object, settings)
+  const isVariableChanged = newAddress !== undefined && givenFor !== undefined && !isSameAddress(givenFor, newAddress)
+  const addressChange =
+    isAddressChanged || isVariableChanged
+      ? (pointer ?? `${definition.secretAudience!.pointer}/${firstAbsent}`)
+      : undefined
+  const secrets = mergeSecrets({ stored: storedSecrets, sentSecrets, addressChange })
+  return { secrets, givenFor: firstAbsent === undefined ? undefined : givenFor }
 }
 
 /** Whether the address, before its variables are replaced, differs from the one that the secrets were given for. */
@@ -125,21 +130,21 @@ type CellHider = ReturnType<typeof createRedactor>
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
 /**
- * Runs `work` with the values of variables in the settings and secrets of a source. Texts of a source may repeat the values: `hide`
- * removes secured values from a sentence, and thrown errors are already redacted. Throws `VariableProblem` instead of running `work` if stored
- * secrets would be sent to another address than they were given for.
+ * Runs `callback` with the values of variables in the settings and secrets of a source. Texts of a source may repeat the values: `hide`
+ * removes secured values from a sentence, and thrown errors are already redacted. Throws `VariableProblem` instead of running `callback` if
+ * stored secrets would be sent to another address than they were given for.
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
   { givenFor, ...reading }: RequestedSource,
-  work: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
+  callback: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
-  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, createRedactor([]))
+  if (!namesVariables(settings, secrets)) return callback(reading, (sentence) => sentence, createRedactor([]))
   const variables = await readVariables(db, caller.client, keyRing)
-  const ready = { ...reading, ...fillVariables({ type: reading.type, settings, secrets, givenFor }, variables) }
+  const filledReading = { ...reading, ...fillVariables({ type: reading.type, settings, secrets, givenFor }, variables) }
   try {
-    return await work(ready, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
+    return await callback(filledReading, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {
     // The new error has no cause, because drivers repeat the values of variables in it. Its code stays, because the
     // check of an upload reads the code.

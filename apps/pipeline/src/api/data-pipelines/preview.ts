@@ -133,8 +133,8 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
     const preview = await presentPreview(input, reading, { name, rows })
     return { ...preview, size: received.size, complete: preview.complete && !cut }
   } catch (error) {
-    if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE') throw tooLarge(error)
-    throw error
+    const isSourceProblem = !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
+    throw cut && isSourceProblem ? tooLarge(error) : error
   } finally {
     await received.discard()
   }
@@ -144,7 +144,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
 async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
   const chunks: Buffer[] = []
   let size = 0
-  const slow = setTimeout(() => stream.destroy(), receiveTimeoutMs)
+  const receiveTimer = setTimeout(() => stream.destroy(), receiveTimeoutMs)
   try {
     for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       chunks.push(chunk)
@@ -154,13 +154,14 @@ async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: b
   } catch {
     throw problems.unreadableBody('The upload was interrupted or took too long. Send the file again.')
   } finally {
-    clearTimeout(slow)
+    clearTimeout(receiveTimer)
   }
   return { bytes: Buffer.concat(chunks), cut: false }
 }
 
+/** Removes the last line, which may be cut. Returns bytes without a line break unchanged. */
 function dropIncompleteLine(bytes: Buffer): Buffer {
-  const end = bytes.lastIndexOf(10)
+  const end = bytes.lastIndexOf('\n')
   return end > 0 ? bytes.subarray(0, end + 1) : bytes
 }
 

@@ -27,7 +27,7 @@ export async function qualityGroupColumn(
   if (!groupRow || (!isUnchanged && !readable))
     throw problems.refused(
       '/dataQualityCheckGroup/id',
-      `No data quality check group that you may read has the id ${group.id}.`,
+      `No data quality check group that you may read has the id ${group.id}. Choose another group.`,
     )
   return { quality_group_id: groupRow.id }
 }

@@ -54,13 +54,13 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   const settings = definition.getSettings(source)
   const sentSecrets = definition.getSecrets?.(source) ?? {}
   // Values of the body override stored ones.
-  const typed = definedSecrets(sentSecrets)
+  const definedValues = definedSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
-  const isNested = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
-  const pointer = isNested ? undefined : '/url'
+  const nestedSource = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
+  const pointer = nestedSource ? undefined : '/url'
   const mergedSecrets =
-    Object.keys(typed).length > 0
-      ? { secrets: typed }
+    Object.keys(definedValues).length > 0
+      ? { secrets: definedValues }
       : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
   return listChoices(input, params.kind, { type: row.type, settings, ...mergedSecrets, input: {} })
 }
@@ -72,11 +72,11 @@ function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source:
 
 /** Merges the body into the stored source; undefined for an empty body. */
 function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
-  const { query: _, within: __, ...typed } = body
-  if (Object.keys(typed).length === 0) return undefined
+  const { query: _query, within: _within, ...sentSource } = body
+  if (Object.keys(sentSource).length === 0) return undefined
   const stored = settings as Partial<Record<MergedField, { url?: string }>> & { spreadsheetSource?: { url: string } }
-  const url = typed.url ?? (stored.apiSource ?? stored.spreadsheetSource)?.url
-  const source = buildSourceBody(type, { ...typed, ...(url !== undefined && { url }) })
+  const url = sentSource.url ?? (stored.apiSource ?? stored.spreadsheetSource)?.url
+  const source = buildSourceBody(type, { ...sentSource, ...(url !== undefined && { url }) })
   const merged = mergedFields
     .filter((field) => field in source)
     .map((field) => [field, { ...stored[field], ...(source as Partial<Record<MergedField, object>>)[field] }])
@@ -90,7 +90,7 @@ type MergedField = (typeof mergedFields)[number]
 /** Returns a source body with the address and credentials only. */
 function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, restApi, ...rest } = body
-  const { query: _, within: __, ...flat } = rest
+  const { query: _query, within: _within, ...flat } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
   const ownFields: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (ownFields.includes('jdbcSource')) {

@@ -57,14 +57,14 @@ interface CompleteFile {
 }
 
 /**
- * Checks a complete file and makes it that of the pipeline, together with `also` in one transaction. Throws 422 for a file that no setting
- * makes readable; the earlier file then stays.
+ * Checks a complete file and makes it the pipeline's file. Runs `onReplaced` in the same transaction. Throws 422 for a file that no
+ * setting makes readable; the earlier file then stays.
  */
 export async function replaceFile(
   input: RequestContext,
   pipelineUid: string,
   { uid, name, size, sha256 }: CompleteFile,
-  also: (trx: Transaction<DB>, file: UploadedFile) => Promise<void> = async () => {},
+  onReplaced: (trx: Transaction<DB>, file: UploadedFile) => Promise<void> = async () => {},
 ): Promise<UploadedFile> {
   const { db, caller, request, files, write } = input
   // The settings may have changed while the body was received.
@@ -80,8 +80,8 @@ export async function replaceFile(
       .returningAll()
       .executeTakeFirstOrThrow()
     const file = { ...presentFile(stored, caller.username), ...check }
-    await also(trx, file)
-    return { file, replaced: old.map((one) => one.uid) }
+    await onReplaced(trx, file)
+    return { file, replaced: old.map((oldFile) => oldFile.uid) }
   })
   await removeUnneededFiles({ db, directory: files.directory }, replaced)
   return file

@@ -58,9 +58,9 @@ export const dataPipelineWriting: RecordWriter<
       .select('schema_name')
       .where('id', '=', row.schema_id)
       .executeTakeFirstOrThrow()
-    const place = { schema: schema.schema_name, name: row.table_name }
-    await assertDeletable(trx, caller, { kind: 'DATA_PIPELINE', id: row.id, client: row.client, relation: place })
-    await recordDrop(trx, { client: row.client, schema: place.schema, table: place.name })
+    const relation = { schema: schema.schema_name, name: row.table_name }
+    await assertDeletable(trx, caller, { kind: 'DATA_PIPELINE', id: row.id, client: row.client, relation })
+    await recordDrop(trx, { client: row.client, schema: relation.schema, table: relation.name })
     return { files: await filesOfPipeline(trx, row.id) }
   },
 
@@ -76,8 +76,7 @@ export const dataPipelineKind: NamedKind<DataPipelineRow, DataPipelineBody, Sent
   writing: dataPipelineWriting,
   cached(trx, { caller }) {
     const lookups = createCachedLookups(trx, caller)
-    const columns: typeof dataPipelineWriting.columns = (on, body, current, input) =>
-      pipelineColumns(on, body, current, input, lookups)
+    const columns: typeof dataPipelineWriting.columns = (...args) => pipelineColumns(...args, lookups)
     return { ...dataPipelineWriting, columns }
   },
   complete: resolveTypes,
@@ -172,8 +171,8 @@ async function targetColumns(
     )
   }
 
-  const moved = current && (current.schema_id !== targetSchema.id || current.table_name !== table)
-  if (moved && (await wasLoaded(trx, current.id))) {
+  const isMoved = current && (current.schema_id !== targetSchema.id || current.table_name !== table)
+  if (isMoved && (await wasLoaded(trx, current.id))) {
     throw problems.refused(
       '/dataWarehouseTarget',
       `The target cannot be changed, because the pipeline has already loaded ${current.table_name}. Create another pipeline for another table.`,
@@ -185,6 +184,7 @@ async function targetColumns(
   return { schema_id: targetSchema.id, table_name: table }
 }
 
+/** Returns whether the table may exist: a run has loaded it, or is about to. */
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
   const run = await trx
     .selectFrom('runs')

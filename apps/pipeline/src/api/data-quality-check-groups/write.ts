@@ -13,9 +13,12 @@ import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
-    const twice = ids.findIndex((id, index) => ids.indexOf(id) < index)
-    if (twice >= 0)
-      throw problems.refused(`/dataQualityChecks/${twice}/id`, 'The list has this check twice. Remove one of them.')
+    const repeatedIndex = ids.findIndex((id, index) => ids.indexOf(id) < index)
+    if (repeatedIndex >= 0)
+      throw problems.refused(
+        `/dataQualityChecks/${repeatedIndex}/id`,
+        'The list has this check twice. Remove one of them.',
+      )
     await assertSharingTargets(body.access, input)
   },
 
@@ -62,7 +65,7 @@ async function writeChecks(
     if (id === undefined)
       throw problems.refused(
         `/dataQualityChecks/${index}/id`,
-        `The data quality check ${uid} does not exist, or you may not read it.`,
+        `The data quality check ${uid} does not exist, or you may not read it. Correct the id.`,
       )
     return { group_id: group, check_id: id, position: index + 1 }
   })

@@ -17,16 +17,14 @@ interface LabelledRow extends LabelledColumns {
 
 /** Returns the response fields that checks and groups have in common. */
 export function labelledFields(row: LabelledRow, locales: readonly string[]) {
+  // Checks and groups have labels instead of tags.
   const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
+  // Older translations have the name of the column as their property.
+  const shortNameInOlderForm = translatedProperty(row, 'short_name', row.short_name, locales)
   return {
     ...recorded,
     shortName: row.short_name,
-    displayShortName: translatedProperty(
-      row,
-      'shortName',
-      translatedProperty(row, 'short_name', row.short_name, locales),
-      locales,
-    ),
+    displayShortName: translatedProperty(row, 'shortName', shortNameInOlderForm, locales),
     labels: row.labels,
     displayLabels: row.labels.map(({ key, value }) => ({
       key,

@@ -102,30 +102,31 @@ const slotOptions = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'req
   onTimeout,
 })
 
-type GivenTarget = Pick<TargetLookupBody, 'url' | 'username' | 'password' | 'authToken'>
+type SentTarget = Pick<TargetLookupBody, 'url' | 'username' | 'password' | 'authToken'>
 
 /** Parses the target of a body. Throws 422 if it has both a token and a username or a password. */
-function parseTarget({ url, username, password, authToken }: GivenTarget & { url: string }): Target {
+function parseTarget({ url, username, password, authToken }: SentTarget & { url: string }): Target {
   assertAddress(url)
   assertOneSignIn({ username, password, authToken })
   return { url, username, password, authToken }
 }
 
 /** Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for. */
-function mergeSavedTarget(sentTarget: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
+function mergeSavedTarget(sentTarget: SentTarget, row: DestinationRow, ring: KeyRing): Target {
   assertOneSignIn(sentTarget)
   const { settings } = row
   const url = sentTarget.url ?? urlOf(settings)
   assertAddress(url)
-  const byToken =
-    sentTarget.authToken !== undefined || (sentTarget.username === undefined && sentTarget.password === undefined)
-  if (byToken && (sentTarget.authToken !== undefined || 'apiTokenTarget' in settings)) {
+  const sendsToken = sentTarget.authToken !== undefined
+  const sendsPassword = sentTarget.username !== undefined || sentTarget.password !== undefined
+  const usesStoredToken = 'apiTokenTarget' in settings && !sendsPassword
+  if (sendsToken || usesStoredToken) {
     const secrets = mergeTargetSecrets(url, { authToken: sentTarget.authToken }, row, ring)
     return createTarget({ apiTokenTarget: { url } }, secrets)
   }
-  const stored = 'apiTarget' in settings ? settings.apiTarget.username : undefined
+  const storedUsername = 'apiTarget' in settings ? settings.apiTarget.username : undefined
   const secrets = mergeTargetSecrets(url, { password: sentTarget.password }, row, ring)
-  return createTarget({ apiTarget: { url, username: sentTarget.username ?? stored } }, secrets)
+  return createTarget({ apiTarget: { url, username: sentTarget.username ?? storedUsername } }, secrets)
 }
 
 function mergeTargetSecrets(
@@ -151,7 +152,7 @@ function assertAddress(url: string): void {
 }
 
 /** Throws 422 for a token with a username or a password. */
-function assertOneSignIn({ username, password, authToken }: GivenTarget): void {
+function assertOneSignIn({ username, password, authToken }: SentTarget): void {
   if (authToken !== undefined && (username !== undefined || password !== undefined))
     throw problems.refused('/authToken', 'Send either a token, or a username and a password, but not both.')
 }

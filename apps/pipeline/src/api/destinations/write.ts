@@ -79,7 +79,8 @@ async function chooseView(
   // A caller who may not read the view can keep it, as long as the target stays the same.
   const keepsView = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
   const mayUseView = view && (keepsView || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
-  if (!mayUseView) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
+  if (!mayUseView)
+    throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}. Choose another view.`)
   return view.id
 }
 

@@ -140,11 +140,12 @@ export const toNamedReader = ({ kind, name, isShown }: ObjectReader): NamedReade
  * are not named. Undefined without objects.
  */
 export function describeReaders(readers: readonly NamedReader[]): string | undefined {
-  const groupTexts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, ofKind]) => {
-    const shownReaders = ofKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
-    if (shownReaders.length === 0) return `${nouns} that are not shared with you`
-    const shownNames = shownReaders.slice(0, maxNamedReaders).join(', ')
-    return `the ${nouns} ${shownNames}${ofKind.length > maxNamedReaders || ofKind.length > shownReaders.length ? ' and others' : ''}`
+  const groupTexts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, readersOfKind]) => {
+    const shownNames = readersOfKind.filter((reader) => reader.isShown).map(({ name }) => `"${name}"`)
+    if (shownNames.length === 0) return `${nouns} that are not shared with you`
+    const names = shownNames.slice(0, maxNamedReaders)
+    const others = names.length < readersOfKind.length ? ' and others' : ''
+    return `the ${nouns} ${names.join(', ')}${others}`
   })
   return groupTexts.length === 0 ? undefined : groupTexts.join(' and ')
 }

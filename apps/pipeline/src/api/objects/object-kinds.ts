@@ -65,11 +65,11 @@ export function visibleRunnables(
       ? sql``
       : sql` and r.schema_id = (select n.id from schemas n where n.uid = ${schema} and n.client = ${caller.client})`
   const queries = runnableKinds
-    .filter((one) => kind.includes(one) && hasRole(caller.roles, objectKinds[one].see))
-    .filter((one) => schema === undefined || kindsInSchemas.includes(one))
-    .map(
-      (one) =>
-        sql`select r.id from ${sql.table(objectKinds[one].table)} as r where ${visibleTo(caller, 'READ')}${inSchema}`,
-    )
+    .filter((runnableKind) => kind.includes(runnableKind) && hasRole(caller.roles, objectKinds[runnableKind].see))
+    .filter((runnableKind) => schema === undefined || kindsInSchemas.includes(runnableKind))
+    .map((runnableKind) => {
+      const { table } = objectKinds[runnableKind]
+      return sql`select r.id from ${sql.table(table)} as r where ${visibleTo(caller, 'READ')}${inSchema}`
+    })
   return queries.length > 0 ? sql.join(queries, sql` union all `) : sql`select null::bigint as id where false`
 }

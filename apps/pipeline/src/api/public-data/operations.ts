@@ -38,12 +38,14 @@ export function networkRateLimit(now: () => number = Date.now) {
   return (address: string): void => {
     const key = parseNetwork(address)
     const { left, at } = buckets.get(key) ?? { left: burstSize, at: now() }
-    const filled = Math.min(burstSize, left + ((now() - at) / 60_000) * perMinute)
+    const refilled = ((now() - at) / 60_000) * perMinute
+    const tokens = Math.min(burstSize, left + refilled)
+    // Deleting the key first moves it to the end of the map, so that the first key is the one not seen for the longest time.
     buckets.delete(key)
-    buckets.set(key, { left: Math.max(0, filled - 1), at: now() })
+    buckets.set(key, { left: Math.max(0, tokens - 1), at: now() })
     if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
-    if (filled >= 1) return
-    const seconds = Math.ceil(((1 - filled) / perMinute) * 60)
+    if (tokens >= 1) return
+    const seconds = Math.ceil(((1 - tokens) / perMinute) * 60)
     throw problems.tooManyRequests(
       seconds,
       `Your network has sent too many requests. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
@@ -178,19 +180,20 @@ function exportAnonymously(
   choice: ExportChoice,
 ): Promise<FileDownload> {
   const caller = { client: row.client, uid: '', username: '' }
-  const place: Partial<TablePlace> = {}
+  // The table is looked up only when the export has its slot. The audit then gets the names that this adds to the details.
+  const auditDetails: Partial<TablePlace> = {}
   const open: ExportableRows['open'] = (format, signal) =>
-    startWithin(anonymousSeconds, signal, async (either) => {
+    startWithin(anonymousSeconds, signal, async (signalWithTimeout) => {
       const { warehouse, table } = await readRelation(input, row)
       const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
-      Object.assign(place, source.table)
-      either.throwIfAborted()
-      return warehouse.queries.exportRows(source, format, either)
+      Object.assign(auditDetails, source.table)
+      signalWithTimeout.throwIfAborted()
+      return warehouse.queries.exportRows(source, format, signalWithTimeout)
     })
   return exportFile({ ...input, caller, operation, share: anonymousShare }, choice, async () => ({
     open,
     object: row.uid,
-    details: place,
+    details: auditDetails,
     fileName: row.name,
   }))
 }

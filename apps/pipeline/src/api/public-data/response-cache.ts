@@ -6,7 +6,7 @@ interface CachedResponse<T> {
   until: number
   /** The connections that wait for the response. The fetch is aborted when all of them are closed. */
   callers: Set<Socket>
-  dropped: AbortController
+  abandoned: AbortController
 }
 
 interface CacheLimits {
@@ -16,6 +16,8 @@ interface CacheLimits {
   maxEntries: number
 }
 
+/** The milliseconds in which requests share a fetch, however short the lifetime of its response is. */
+const minSharedMs = 30_000
 /**
  * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
  * rights first. With connections, the fetch is aborted once all of them are closed.
@@ -24,22 +26,23 @@ export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: (
   const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
-    for (const [old, { until }] of cache) {
+    // The map is in the order of expiry, because all entries have the same lifetime.
+    for (const [cachedKey, { until }] of cache) {
       if (until > now()) break
-      cache.delete(old)
+      cache.delete(cachedKey)
     }
     const cached = cache.get(key)
-    if (cached && !cached.dropped.signal.aborted) {
+    if (cached && !cached.abandoned.signal.aborted) {
       if (caller) watchCaller(cached, caller)
       return cached.answer
     }
-    const dropped = new AbortController()
-    const answer = fetch(dropped.signal)
+    const abandoned = new AbortController()
+    const answer = fetch(abandoned.signal)
     const entry: CachedResponse<T> = {
       answer,
-      until: now() + Math.max(lifetimeMs, 30_000),
+      until: now() + Math.max(lifetimeMs, minSharedMs),
       callers: new Set(),
-      dropped,
+      abandoned,
     }
     if (caller) watchCaller(entry, caller)
     cache.set(key, entry)
@@ -53,12 +56,12 @@ export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: (
 }
 
 /** Aborts the fetch when no connection waits for its response. */
-function watchCaller<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
+function watchCaller<T>({ answer, callers, abandoned }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)
   const leave = () => {
     callers.delete(caller)
-    if (callers.size === 0) dropped.abort(problems.unreadableBody('The client closed the connection.'))
+    if (callers.size === 0) abandoned.abort(problems.unreadableBody('The client closed the connection.'))
   }
   caller.once('close', leave)
   if (caller.destroyed) leave()

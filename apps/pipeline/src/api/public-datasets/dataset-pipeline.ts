@@ -79,7 +79,7 @@ export async function replaceFile(
     .insertInto('uploaded_files')
     .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: userUid })
     .execute()
-  return old.map((one) => one.uid)
+  return old.map((oldFile) => oldFile.uid)
 }
 
 /** Queues a run that loads the file of the pipeline, and returns its uid. Throws 409 during another load. */

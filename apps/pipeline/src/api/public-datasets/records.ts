@@ -55,12 +55,12 @@ export async function mayPublish({
 }: Pick<RequestContext, 'db' | 'caller' | 'identity'>): Promise<boolean> {
   if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return true
   if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return true
-  const before = await db
+  const publisher = await db
     .selectFrom('dataset_publishers')
     .select('client')
     .where('client', '=', caller.client)
     .executeTakeFirst()
-  return before !== undefined
+  return publisher !== undefined
 }
 
 function falseIfUnavailable(error: unknown): boolean {
@@ -105,9 +105,9 @@ export async function answerDataset(
   context: RequestContext,
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
-  const found = await findDatasetTable(context, row)
-  const labels = found && (await describedLabels(context.db, { ...row, client: catalogueClient }, found.table))
-  const table = found && presentTable(found.table, labels)
+  const datasetTable = (await findDatasetTable(context, row))?.table
+  const labels = datasetTable && (await describedLabels(context.db, { ...row, client: catalogueClient }, datasetTable))
+  const table = datasetTable && presentTable(datasetTable, labels)
   const status = await withRejectedRows(body.status, row, context)
   return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
 }

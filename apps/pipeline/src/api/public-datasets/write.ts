@@ -84,8 +84,8 @@ async function insertDataset(
 }
 
 /** Validates a tag by the rules of the contract, which does not check forms. */
-function parseTag(tag: string, at: number): string {
-  if (at >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
+function parseTag(tag: string, index: number): string {
+  if (index >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
     throw problems.malformed([
       { pointer: '/tags', detail: 'must be at most 50 tags, each with at most 100 characters and without line breaks' },
     ])
@@ -116,9 +116,9 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
     const row = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
     await assertDatasetUnused(trx, key, caller)
     await publicDatasets.remove(trx, row)
-    const loading = await removePipeline(trx, row.pipeline_id, input)
+    const removed = await removePipeline(trx, row.pipeline_id, input)
     request.audit(row.uid, { before: redactSecrets(row) })
-    return loading
+    return removed
   })
   await dataPipelineWriting.afterDelete(pipeline, input, linked)
 }
@@ -129,14 +129,12 @@ async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Ca
     select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
     where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)
   if (rows.length === 0) return
-  const visible = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
-  const shownNames = visible.slice(0, 5)
-  const unnamed = rows.length - shownNames.length
-  const unnamedCount = unnamed > 0 ? [`${unnamed} ${shownNames.length > 0 ? 'more' : 'that you may not see'}`] : []
-  throw problems.conflict(
-    '/',
-    `Data pipelines load this public dataset: ${[...shownNames, ...unnamedCount].join(', ')}. Delete these pipelines first.`,
-  )
+  const visibleNames = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
+  const shownNames = visibleNames.slice(0, 5)
+  const otherCount = rows.length - shownNames.length
+  const otherText = `${otherCount} ${shownNames.length > 0 ? 'more' : 'that you may not see'}`
+  const pipelines = [...shownNames, ...(otherCount > 0 ? [otherText] : [])].join(', ')
+  throw problems.conflict('/', `Data pipelines load this public dataset: ${pipelines}. Delete these pipelines first.`)
 }
 
 async function removePipeline(
@@ -199,8 +197,9 @@ type ReplaceRowsRequest = OperationInput<
 export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
-  const read = async () => publicDatasets.readToWrite(db, caller, await readDatasetUid(db, key), request.ifMatch)
-  await read()
+  const readDataset = async () => publicDatasets.readToWrite(db, caller, await readDatasetUid(db, key), request.ifMatch)
+  // Check permissions before receiving the body; it may be gigabytes.
+  await readDataset()
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
@@ -209,7 +208,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
     // The settings may have changed while the body was received.
-    const { header_row: headerRow } = await read()
+    const { header_row: headerRow } = await readDataset()
     await readFirstRow(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)

@@ -46,20 +46,22 @@ const auditedLength = 10_000
 /** Runs a query, and returns its first rows as JSON or all rows as a file. The audit records it even if it fails. */
 async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownload> {
   const { body, query, request } = input
-  const choice = chooseExport(query, request.acceptedType)
-  if (!choice && (body.limit ?? 0) > maxQueryResultRows)
+  const exportChoice = chooseExport(query, request.acceptedType)
+  if (!exportChoice && (body.limit ?? 0) > maxQueryResultRows)
     throw problems.refused(
       '/limit',
       `A JSON response has at most ${maxQueryResultRows.toLocaleString('en')} rows. Use a smaller limit, or request a file with format=csv.`,
     )
   const prepared = await prepareQuery(input)
-  if (!choice) return queryRows(input, prepared)
-  return exportFile({ ...input, operation: signatures.run.id }, choice, async () => {
+  if (!exportChoice) return queryRows(input, prepared)
+  return exportFile({ ...input, operation: signatures.run.id }, exportChoice, async () => {
     const warehouse = await whileQuerying(input, (signal) => openWarehouse(input, prepared, signal))
     const exported = { query: { ...prepared.query, limits: { rows: body.limit } } }
     return {
       open: (format, signal) =>
-        startWithin(querySeconds, signal, (either) => warehouse.queries.exportRows(exported, format, either)),
+        startWithin(querySeconds, signal, (signalWithTimeout) =>
+          warehouse.queries.exportRows(exported, format, signalWithTimeout),
+        ),
       object: null,
       details: auditedQuery(body),
       fileName: 'query',
@@ -137,16 +139,18 @@ const maxNamedTables = 5
 
 function summarize({ reads, estimatedRows }: Pick<QueryPlan, 'reads' | 'estimatedRows'>): string {
   const names = reads.slice(0, maxNamedTables).map(({ schema, name }) => `${schema}.${name}`)
-  const others = reads.length - names.length
-  const tables = reads.length === 0 ? 'no table' : names.join(', ') + (others > 0 ? ` and ${others} more` : '')
-  const rows = `${estimatedRows?.toLocaleString('en')} ${estimatedRows === 1 ? 'row' : 'rows'}`
-  return `The query reads ${tables}.${estimatedRows === undefined ? '' : ` The warehouse estimates a result of ${rows}.`}`
+  const otherCount = reads.length - names.length
+  const others = otherCount > 0 ? ` and ${otherCount} more` : ''
+  const tables = reads.length === 0 ? 'no table' : `${names.join(', ')}${others}`
+  if (estimatedRows === undefined) return `The query reads ${tables}.`
+  const rows = `${estimatedRows.toLocaleString('en')} ${estimatedRows === 1 ? 'row' : 'rows'}`
+  return `The query reads ${tables}. The warehouse estimates a result of ${rows}.`
 }
 
 type QueryInput = Pick<QueryRequest, 'request' | 'caller' | 'warehouses'>
 
-/** Runs `work` in a slot of the organisation, and aborts it when the connection closes. */
-const whileQuerying = <T>({ request, caller }: QueryInput, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+/** Runs `callback` in a slot of the organisation, and aborts it when the connection closes. */
+const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   whileConnected(
     {
       request,
@@ -159,7 +163,7 @@ const whileQuerying = <T>({ request, caller }: QueryInput, work: (signal: AbortS
         )
       },
     },
-    work,
+    callback,
   )
 
 /** Returns the warehouse. Throws 422 if the query names a table without a schema that several schemas have. */
@@ -215,12 +219,12 @@ async function findSchemas({ db, caller, body }: PrepareInput): Promise<QueriedS
     .execute()
   if (!body.schemas) return all.filter(({ provider_schema }) => provider_schema !== 'NA')
   return body.schemas.map(({ id }, index) => {
-    const found = all.find(({ uid }) => uid === id.toLowerCase())
+    const schema = all.find(({ uid }) => uid === id.toLowerCase())
     const pointer = `/schemas/${index}/id`
-    if (!found) throw problems.refused(pointer, `No schema that you may see has the id ${id}.`)
-    if (found.provider_schema === 'NA')
-      throw problems.refused(pointer, `The schema "${found.name}" has no warehouse (NA). Choose another one.`)
-    return found
+    if (!schema) throw problems.refused(pointer, `No schema that you may see has the id ${id}. Choose another schema.`)
+    if (schema.provider_schema === 'NA')
+      throw problems.refused(pointer, `The schema "${schema.name}" has no warehouse (NA). Choose another one.`)
+    return schema
   })
 }
 
@@ -232,29 +236,30 @@ async function insertVariables(input: PrepareInput, schemas: readonly QueriedSch
   const { db, caller, keyRing, body } = input
   const languages = new Set(schemas.map(({ provider_schema }) => getWarehouseLanguage(provider_schema)))
   const language: SqlLanguage = [...languages][0] ?? 'postgres'
-  const used = findVariablesInSql(body.sql, language)
-  const given = body.variables ?? []
-  const unused = given.findIndex(({ name }) => !used.has(name))
-  if (unused >= 0)
+  const usedNames = findVariablesInSql(body.sql, language)
+  const sentVariables = body.variables ?? []
+  const unusedIndex = sentVariables.findIndex(({ name }) => !usedNames.has(name))
+  if (unusedIndex >= 0)
     throw problems.refused(
-      `/variables/${unused}/name`,
-      `The query does not use \${${given[unused]!.name.slice(0, 100)}}. Correct the name, or leave it out.`,
+      `/variables/${unusedIndex}/name`,
+      `The query does not use \${${sentVariables[unusedIndex]!.name.slice(0, 100)}}. Correct the name, or leave it out.`,
     )
-  if (used.size === 0) return [{ ownText: body.sql, sent: body.sql }]
+  if (usedNames.size === 0) return [{ ownText: body.sql, sent: body.sql }]
   if (languages.size > 1)
     throw problems.refused(
       '/schemas',
       'The schemas of your organisation are in several kinds of warehouses, which write values differently. Send the schemas of one kind in `schemas`, or use no variables.',
     )
-  const variables = await readVariables(db, caller.client, keyRing, given)
-  const names = new Set(given.map(({ name }) => name))
-  for (const name of used)
-    if (variables.isSecured(name) && !names.has(name))
+  const variables = await readVariables(db, caller.client, keyRing, sentVariables)
+  const sentNames = new Set(sentVariables.map(({ name }) => name))
+  const isHidden = (name: string) => variables.isSecured(name) && !sentNames.has(name)
+  for (const name of usedNames)
+    if (isHidden(name))
       throw problems.refused(
         '/sql',
         `The variable \${${name.slice(0, 100)}} is secured, and a query could show its value. Pass a value in \`variables\`, or use another variable.`,
       )
-  for (const name of variables.keys()) if (variables.isSecured(name) && !names.has(name)) variables.delete(name)
+  for (const name of variables.keys()) if (isHidden(name)) variables.delete(name)
   const parts: ReplacedPart[] = []
   let length = 0
   for (const part of replaceSqlVariables(body.sql, variables, language, unknownVariableAdvice)) {

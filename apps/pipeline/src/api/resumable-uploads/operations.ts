@@ -27,15 +27,15 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
   const name = parseFileName(metadata) ?? defaultName
   const uid = randomUUID()
   let created: UploadRow | undefined
-  const create = async () =>
-    (created = await insertUpload(
-      input,
-      { uid, pipeline_id: pipeline.id, name, metadata: metadata ?? null, length },
-      async (trx) => {
-        await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
-        request.audit(params.uid, { upload: { uid, name, length } })
-      },
-    ))
+  // @tus/server calls `create` first.
+  const create = async () => {
+    const upload = { uid, pipeline_id: pipeline.id, name, metadata: metadata ?? null, length }
+    created = await insertUpload(input, upload, async (trx) => {
+      await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
+      request.audit(params.uid, { upload: { uid, name, length } })
+    })
+    return created
+  }
   const read = async () => created!
   const tusHeaders = await handleTusRequest(
     { method: 'POST', path: uploadsPath(pipeline), uid, headers: pick(headers, 'upload-length', 'upload-metadata') },
@@ -47,7 +47,7 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
 async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
   const { request, caller } = input
   const { stream } = request
-  const { pipeline, row, ...stored } = await openUpload(input)
+  const { pipeline, row, ...storeAndLocker } = await openUpload(input)
   assertTusVersion(stream.headers)
   assertAppendable(stream.headers)
   const tusRequest = {
@@ -60,29 +60,29 @@ async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefi
   return inUploadSlot(
     caller,
     stream,
-    async () => new JsonResponse(undefined, await handleTusRequest(tusRequest, stored)),
+    async () => new JsonResponse(undefined, await handleTusRequest(tusRequest, storeAndLocker)),
   )
 }
 
 /** Answers HEAD by the rules of tus, which ends a request that still sends bytes, and GET without disturbing other requests. */
 async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUpload>> {
   const { method, headers } = input.request.stream
-  const { pipeline, row, ...stored } = await openUpload(input)
+  const { pipeline, row, ...storeAndLocker } = await openUpload(input)
   if (method !== 'HEAD') return new JsonResponse(presentUpload(row, input.caller.username), stateHeaders(row))
   assertTusVersion(headers)
   const path = uploadsPath(pipeline)
-  const tusHeaders = await handleTusRequest({ method, path, uid: row.uid, headers: {} }, stored)
+  const tusHeaders = await handleTusRequest({ method, path, uid: row.uid, headers: {} }, storeAndLocker)
   return new JsonResponse(presentUpload(row, input.caller.username), { ...stateHeaders(row), ...tusHeaders })
 }
 
 /** Deletes an upload of any user: it counts in the limit of the organisation also after its user has left. */
 async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
-  const { pipeline, row, ...stored } = await openUpload(input, { ofAnyUser: true })
+  const { pipeline, row, ...storeAndLocker } = await openUpload(input, { ofAnyUser: true })
   assertTusVersion(input.request.stream.headers)
   const path = uploadsPath(pipeline)
   return new JsonResponse(
     undefined,
-    await handleTusRequest({ method: 'DELETE', path, uid: row.uid, headers: {} }, stored),
+    await handleTusRequest({ method: 'DELETE', path, uid: row.uid, headers: {} }, storeAndLocker),
   )
 }
 

@@ -38,14 +38,14 @@ export async function handleTusRequest(
       return undefined
     },
   })
-  const given = Object.entries(headers).flatMap(([name, value]) =>
+  const headerEntries = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as [string, string]],
   )
   // Destroying the request would close the connection before the response is sent.
   const chunks = body?.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer> | undefined
   const request = new Request(`http://localhost${path}/${uid}`, {
     method,
-    headers: [...given, ['Tus-Resumable', tusVersion]],
+    headers: [...headerEntries, ['Tus-Resumable', tusVersion]],
     ...(chunks && { body: ReadableStream.from({ [Symbol.asyncIterator]: () => chunks }), duplex: 'half' }),
   } as RequestInit)
   try {
@@ -93,8 +93,8 @@ function bodyTooLong(): Problem {
 }
 
 function toTusProblem(error: unknown): unknown {
-  const known = problemsByError.get(error)
-  if (known) return known()
+  const createProblem = problemsByError.get(error)
+  if (createProblem) return createProblem()
   const { status_code: status, body } = error as Partial<TusError>
   if (error instanceof Problem || status === undefined || body === undefined) return error
   if (status === 413) return bodyTooLong()

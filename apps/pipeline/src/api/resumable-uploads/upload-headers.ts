@@ -54,11 +54,15 @@ export function assertAppendable(headers: IncomingHttpHeaders): void {
     throw problems.refused('/Upload-Length', 'The length was set when the upload was created. Leave out this header.')
 }
 
-function parseByteCount(headers: IncomingHttpHeaders, name: 'upload-length' | 'upload-offset', shown: string): number {
-  const given = headers[name]
-  if (typeof given === 'string' && /^(0|[1-9]\d{0,14})$/.test(given)) return Number(given)
+function parseByteCount(
+  headers: IncomingHttpHeaders,
+  name: 'upload-length' | 'upload-offset',
+  displayName: string,
+): number {
+  const value = headers[name]
+  if (typeof value === 'string' && /^(0|[1-9]\d{0,14})$/.test(value)) return Number(value)
   throw problems.malformed([
-    { pointer: `/${shown}`, detail: 'must be a number of bytes in decimal digits, at most 999999999999999' },
+    { pointer: `/${displayName}`, detail: 'must be a number of bytes in decimal digits, at most 999999999999999' },
   ])
 }
 

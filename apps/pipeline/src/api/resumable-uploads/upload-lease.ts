@@ -8,7 +8,7 @@ import { uploadLocked, uploadMissing } from './upload-records.ts'
 /** Seconds after which a lease ends if its process no longer renews it, for example after a crash. */
 const leaseSeconds = 15
 const renewalMs = 1_000
-/** A holder stops this long before its lease ends, because a write may be under way. */
+/** A holder stops this long before its lease ends, because a write may be in progress. */
 const marginMs = 5_000
 /** Milliseconds for which a request waits for the lease of another one, also of a process that has died. */
 const waitMs = 20_000
@@ -89,9 +89,11 @@ export class UploadLease implements Lock {
       const { rows } = await sql<{ release_requested: boolean }>`
         update resumable_uploads set leased_until = ${leaseEnd}
         where uid = ${this.#uid} and lease = ${this.id} returning release_requested`.execute(this.#db)
-      if (this.#until === 0) return
-      this.#until = rows[0] ? start + leaseSeconds * 1000 : 0
-      if (!rows[0] || rows[0].release_requested) void release()
+      const isUnlocked = this.#until === 0
+      if (isUnlocked) return
+      const isStillHeld = rows[0] !== undefined
+      this.#until = isStillHeld ? start + leaseSeconds * 1000 : 0
+      if (!isStillHeld || rows[0]!.release_requested) void release()
     } catch {
       // The lease stays until its deadline.
       if (!this.isHeld()) void release()

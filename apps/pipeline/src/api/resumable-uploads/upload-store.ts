@@ -84,13 +84,13 @@ export class UploadStore extends DataStore {
       ? createPartialFile(directory, uid)
       : openPartialFile(directory, uid, offset))
     let position = offset
-    let saved = received
+    let savedPosition = received
     let savedAt = performance.now()
-    const save = async () => {
+    const savePosition = async () => {
       await file.datasync()
       // The last byte counts when the upload is finished.
-      saved = Math.min(position, length - 1)
-      if (saved > received || position > offset) await saveReceived(db, uid, lease.id, saved)
+      savedPosition = Math.min(position, length - 1)
+      if (savedPosition > received || position > offset) await saveReceived(db, uid, lease.id, savedPosition)
       savedAt = performance.now()
     }
     try {
@@ -99,12 +99,13 @@ export class UploadStore extends DataStore {
         if (!lease.isHeld()) throw leaseLost()
         await writeAll(file, chunk, position)
         position += chunk.length
-        if (position - saved >= saveBytes || performance.now() - savedAt >= saveMs) await save()
+        const isSaveDue = position - savedPosition >= saveBytes || performance.now() - savedAt >= saveMs
+        if (isSaveDue) await savePosition()
       }
       // The pipeline was deleted, or this process was suspended.
       if (!lease.isHeld()) throw leaseLost()
     } finally {
-      if (position > saved && lease.isHeld()) await save()
+      if (position > savedPosition && lease.isHeld()) await savePosition()
     }
     return position
   }
@@ -133,8 +134,9 @@ async function openPartialFile(directory: string, uid: string, received: number)
 
 /** Writes every byte, whereas `FileHandle.write` can write a part of them. */
 async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
-    done += bytesWritten
+  let written = 0
+  while (written < bytes.length) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written)
+    written += bytesWritten
   }
 }

@@ -16,8 +16,8 @@ async function listAllRuns(
 ): Promise<JsonResponse<ObjectRun[]>> {
   const { db, caller, query, request, identity } = input
   const { pageSize = defaultPageSize, after, since, ...filter } = query
-  const list = JSON.stringify(['/runs', since, filter])
-  const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,15}$/])
+  const listId = JSON.stringify(['/runs', since, filter])
+  const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,15}$/])
   const matchingRuns = await listRunsOfObjects(
     db,
     { ...filter, client: caller.client, objects: visibleRunnables(caller, filter) },
@@ -40,7 +40,7 @@ async function listAllRuns(
       pageSize,
       more: matchingRuns.length > pageSize,
       cursor:
-        last && serializeCursor(list, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
+        last && serializeCursor(listId, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
       onlyCursors: true,
     },
     request.url,

@@ -19,23 +19,22 @@ export interface StreamSlot {
 
 /** Limits the open streams in total and of each client. */
 export function limitStreams({ total, perClient }: { total: number; perClient: number }): StreamLimit {
-  const open = new Map<string, number>()
+  const openByClient = new Map<string, number>()
   let openStreams = 0
-
+  const countOf = (client: string) => openByClient.get(client) ?? 0
   return {
     acquire(client) {
-      const theirs = open.get(client) ?? 0
-      if (openStreams >= total || theirs >= perClient) throw tooManyStreams()
-      openStreams++
-      open.set(client, theirs + 1)
+      if (openStreams >= total || countOf(client) >= perClient) throw tooManyStreams()
+      openStreams += 1
+      openByClient.set(client, countOf(client) + 1)
       let isReleased = false
       const release = () => {
         if (isReleased) return
         isReleased = true
-        openStreams--
-        const now = open.get(client)! - 1
-        if (now > 0) open.set(client, now)
-        else open.delete(client)
+        openStreams -= 1
+        const remaining = countOf(client) - 1
+        if (remaining > 0) openByClient.set(client, remaining)
+        else openByClient.delete(client)
       }
       return {
         async *releaseAfter(stream) {
@@ -61,7 +60,7 @@ export async function hasKeptRights({
   caller,
   identity,
 }: Pick<RequestContext, 'caller' | 'identity'>): Promise<boolean> {
-  const principal = caller.given && (await identity.findPrincipal(caller.given.credential))
+  const principal = caller.presented && (await identity.findPrincipal(caller.presented.credential))
   if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false
   return caller.userGroups.every((group) => principal.userGroups.includes(group))
 }

@@ -37,28 +37,28 @@ async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): Async
   }
   const until = Date.now() + maxStreamMs
   using changes = await runWatcher.subscribe(caller.client)
-  const resumed = parsePosition(request.stream.headers['last-event-id'], changes.asOf)
-  if (resumed === 'too old') yield { event: 'reset', data: {} }
+  const resumePosition = parsePosition(request.stream.headers['last-event-id'], changes.asOf)
+  if (resumePosition === 'too old') yield { event: 'reset', data: {} }
   let position = changes.asOf
   yield* readEvents(
     input,
     filter,
-    await listRecentRuns(db, caller.client, resumed instanceof Date ? resumed : undefined),
+    await listRecentRuns(db, caller.client, resumePosition instanceof Date ? resumePosition : undefined),
   )
   yield positionEvent(position)
 
-  let checked = Date.now()
+  let accessCheckedAt = Date.now()
   while (!signal.aborted && Date.now() < until) {
     const { asOf } = changes
-    const changed = changes.take()
-    yield* readEvents(input, filter, changed)
-    if (changed.length > 0 || asOf.getTime() - position.getTime() >= positionIntervalMs) {
+    const changedRuns = changes.take()
+    yield* readEvents(input, filter, changedRuns)
+    if (changedRuns.length > 0 || asOf.getTime() - position.getTime() >= positionIntervalMs) {
       position = asOf
       yield positionEvent(position)
     }
-    if (Date.now() - checked >= accessCheckIntervalMs) {
+    if (Date.now() - accessCheckedAt >= accessCheckIntervalMs) {
       if (!(await hasKeptRights(input))) return
-      checked = Date.now()
+      accessCheckedAt = Date.now()
     }
     await sleep(changeCheckIntervalMs, undefined, { signal }).catch(() => {})
   }

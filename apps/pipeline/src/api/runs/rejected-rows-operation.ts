@@ -40,11 +40,11 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
     signatures.rejectedRows,
     async (input): Promise<JsonResponse<RejectedRow[]> | FileDownload> => {
       const { db, caller, params, query, request } = input as RejectedRowsRequest
-      const choice = chooseExport(query, request.acceptedType)
+      const exportChoice = chooseExport(query, request.acceptedType)
       const row = await records.read(db, caller, params.uid)
       if (!isUid(params.taskId)) throw problems.notFound('run')
-      if (choice)
-        return exportFile({ ...input, operation: signatures.rejectedRows.id }, choice, async () => {
+      if (exportChoice)
+        return exportFile({ ...input, operation: signatures.rejectedRows.id }, exportChoice, async () => {
           const run = await findRun(db, row.id, params.taskId)
           if (!run) throw problems.notFound('run')
           return {

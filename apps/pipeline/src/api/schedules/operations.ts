@@ -27,8 +27,8 @@ const defaultPageSize = 50
 async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedRun[]>> {
   const { db, caller, query, request } = input
   const { pageSize = defaultPageSize, after, from, to, ...filter } = query
-  const list = JSON.stringify(['/schedules', from, to, filter])
-  const cursor = readCursor(list, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
+  const listId = JSON.stringify(['/schedules', from, to, filter])
+  const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
   // The first page fixes the end of the window, so that all pages end at the same time.
   const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
   const objectPlans = await listPlannedRuns(db, {
@@ -48,7 +48,8 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
       page,
       pageSize,
       more: objectPlans.length > pageSize,
-      cursor: last && serializeCursor(list, { page: page + 1, keys: [String(end), String(last.at), last.object.uid] }),
+      cursor:
+        last && serializeCursor(listId, { page: page + 1, keys: [String(end), String(last.at), last.object.uid] }),
       onlyCursors: true,
     },
     request.url,
@@ -95,7 +96,7 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
   assertSchedule(schedule)
   const client = await identity.client(caller.client)
   const zone = client?.timeZone !== undefined && isKnownZone(client.timeZone) ? client.timeZone : 'UTC'
-  const described = {
+  const scheduleFields = {
     runTrigger,
     cronExpression: rule.cronExpression ?? null,
     continuouslyUpdated: rule.continuouslyUpdated ?? false,
@@ -103,13 +104,13 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
     fullRefreshInterval: rule.fullRefreshInterval ?? null,
   }
   const uid = id?.toLowerCase()
-  const isTimeKnown = !needsId({ ...described, uid })
+  const isTimeKnown = !needsId({ ...scheduleFields, uid })
   const start = after === undefined ? Date.now() : Date.parse(after)
   const times = isTimeKnown
-    ? listNextTimes({ ...described, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
+    ? listNextTimes({ ...scheduleFields, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
     : []
   return {
-    description: describeSchedule({ ...described, uid }),
+    description: describeSchedule({ ...scheduleFields, uid }),
     triggerExpression: isTimeKnown ? formatTrigger({ ...scheduleColumns(schedule), uid: uid ?? '' }, zone) : undefined,
     timeZone: zone,
     next: times.map((time) => presentTime(time, zone)),

@@ -80,7 +80,7 @@ export const settingOperations = {
 type SettingRow = Selectable<Settings>
 
 function parseSettingKey(text: string): SettingKey {
-  const key = settingKeys.find((one) => one === text)
+  const key = settingKeys.find((settingKey) => settingKey === text)
   if (!key) throw problems.notFound('setting')
   return key
 }

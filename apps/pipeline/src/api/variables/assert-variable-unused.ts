@@ -53,15 +53,15 @@ export async function assertVariableUnused(
   variable: VariableReference,
   { pointer, advice, ...context }: { pointer: string; advice: string } & UseContext,
 ): Promise<void> {
-  const known = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
-  usesByTransaction.set(trx, known)
-  const { checks, pipelines, destinations } = await known
-  const named = (nouns: string, uses: UsesByName) =>
+  const reading = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
+  usesByTransaction.set(trx, reading)
+  const { checks, pipelines, destinations } = await reading
+  const toReaders = (nouns: string, uses: UsesByName) =>
     (uses.get(variable.name) ?? []).map(({ name, shown }) => ({ nouns, name, isShown: shown }))
   const readers = [
-    ...named('data quality checks', checks),
-    ...named('data pipelines', pipelines),
-    ...named('destinations', destinations),
+    ...toReaders('data quality checks', checks),
+    ...toReaders('data pipelines', pipelines),
+    ...toReaders('destinations', destinations),
   ]
   const users = describeReaders(readers.slice(0, maxNamedReaders))
   if (users === undefined) return
@@ -107,14 +107,15 @@ async function findUsesInPipelines(
   { keyRing, caller }: UseContext,
 ): Promise<UsesByName> {
   const uses: UsesByName = new Map()
-  for (let last = 0; ; ) {
+  let lastId = 0
+  for (;;) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
       .innerJoin('schemas as s', 's.id', 'r.schema_id')
       .select(['r.id', 'r.uid', 'r.name', 'r.type', 'r.settings', 'r.source_secrets', 'r.transformation'])
       .select(['s.provider_schema as provider', shownTo(caller, 'ROLE_SEE_DATA_PIPELINE')])
       .where('r.client', '=', client)
-      .where('r.id', '>', last)
+      .where('r.id', '>', lastId)
       .where(
         sql<boolean>`(strpos(r.settings::text, '\${') > 0 or strpos(r.transformation::text, '\${') > 0 or r.source_secrets is not null)`,
       )
@@ -123,7 +124,7 @@ async function findUsesInPipelines(
       .execute()
     for (const row of rows) addUse(uses, row, variablesOfPipeline(row, keyRing))
     if (rows.length < definitionsPerBatch) return uses
-    last = rows.at(-1)!.id
+    lastId = rows.at(-1)!.id
   }
 }
 

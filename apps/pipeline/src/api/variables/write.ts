@@ -43,10 +43,10 @@ function variableColumns(
   keyRing: KeyRing,
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const keptValue = body.value === undefined ? storedValue(current, body) : undefined
-  const value = body.value ?? keptValue?.value
-  const isSealedNow = body.secured && keptValue?.sealed === undefined
-  const sealed = isSealedNow ? sealVariableValue(uid, value!, keyRing) : (keptValue?.sealed ?? null)
+  const stored = body.value === undefined ? readStoredValue(current, body) : undefined
+  const value = body.value ?? stored?.value
+  const needsSealing = body.secured && stored?.sealed === undefined
+  const sealed = needsSealing ? sealVariableValue(uid, value!, keyRing) : (stored?.sealed ?? null)
   return {
     ...(current ? {} : { uid, client }),
     name: body.name,
@@ -62,7 +62,8 @@ function variableColumns(
 const variableTimes = ({ value }: VariableBody, sealed: string | null, current: VariableRow | undefined): SecretTimes =>
   mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
-function storedValue(
+/** Returns the value that a variable keeps if its body has none. Throws a problem if the variable has no such value. */
+function readStoredValue(
   current: VariableRow | undefined,
   { secured, mayLackValue = false }: ConfiguredVariable,
 ): { sealed?: string | null; value?: string } {

@@ -55,6 +55,10 @@ async function readSchemaName({ db, body, caller }: ViewPreviewRequest): Promise
     .where('uid', '=', body.schema.id)
     .where(visibleTo(caller, 'READ'))
     .executeTakeFirst()
-  if (!schemaRow) throw problems.refused('/schema/id', `No schema that you may see has the id ${body.schema.id}.`)
+  if (!schemaRow)
+    throw problems.refused(
+      '/schema/id',
+      `No schema that you may see has the id ${body.schema.id}. Choose another schema.`,
+    )
   return schemaRow.schema_name
 }

@@ -62,9 +62,9 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
 /** Returns the response fields of a pending view. The status of a queued or running run stays, because the run may build the view. */
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}
-  const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
+  const isActive = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
   return {
-    ...(!isUnderWay && { lastRunStatus: 'PENDING' as const }),
+    ...(!isActive && { lastRunStatus: 'PENDING' as const }),
     // Runs of a pending view end as WARNING without building it.
     lastRunSuccess: undefined,
     pendingReason: pending.slice(0, 10_000),

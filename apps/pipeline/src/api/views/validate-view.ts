@@ -55,9 +55,10 @@ function chooseViewName(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
   stored: string | undefined,
 ): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
-  const isNew = (id: string | undefined): id is string => id !== undefined && id !== stored
+  const isNew = (viewName: string | undefined): viewName is string => viewName !== undefined && viewName !== stored
   const isAliasNew = isNew(warehouseAViewName)
-  if (isAliasNew && isNew(dataWarehouseViewName) && warehouseAViewName !== dataWarehouseViewName)
+  const areDifferent = warehouseAViewName !== dataWarehouseViewName
+  if (isAliasNew && isNew(dataWarehouseViewName) && areDifferent)
     throw problems.refused(
       '/warehouseAViewName',
       'Two different names are given. Set dataWarehouseViewName, and leave warehouseAViewName out.',
@@ -97,6 +98,7 @@ async function assertNameFree(
     throw problems.conflict('/name', 'Another view has this name. Choose another name.')
 }
 
+/** Throws 409 if another view or a pipeline already uses this name in the schema. */
 async function assertRelationNameFree(
   trx: Transaction<DB>,
   schema: number,

@@ -16,15 +16,15 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
   async check(body, { caller }) {
     assertMayReadAllRows(caller)
     for (const [index, network] of (body.networks ?? []).entries()) {
-      const wrong = networkProblem(network)
-      if (wrong) throw problems.refused(`/networks/${index}`, wrong)
+      const problem = networkProblem(network)
+      if (problem) throw problems.refused(`/networks/${index}`, problem)
     }
   },
 
   async columns(trx, body, current, { caller, readers }) {
     const schemas = await chooseSchemas(trx, body, caller)
     const kind = kindOf(schemas, current)
-    const { server } = placeOf(readers, kind)
+    const { server } = readerServerOf(readers, kind)
     const networks = chooseNetworks(body, current, caller)
     if (networks.length > 0 && !server.setNetworks)
       throw problems.refused(
@@ -70,9 +70,10 @@ interface ChosenSchema {
 /** Returns the schemas in the order of the body, locked against deletion. Throws 422 for one that the caller may not see. */
 async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, caller: Caller): Promise<ChosenSchema[]> {
   const uids = body.schemas.map(({ id }) => id.toLowerCase())
-  const twice = uids.findIndex((uid, index) => uids.indexOf(uid) !== index)
-  if (twice !== -1) throw problems.refused(`/schemas/${twice}`, 'This schema is in the list twice. Remove one of them.')
-  const found = await trx
+  const repeatedIndex = uids.findIndex((uid, index) => uids.indexOf(uid) !== index)
+  if (repeatedIndex !== -1)
+    throw problems.refused(`/schemas/${repeatedIndex}`, 'This schema is in the list twice. Remove one of them.')
+  const rows = await trx
     .selectFrom('schemas as r')
     .select(['r.id', 'r.uid', 'r.provider_schema', 'r.schema_name'])
     .where('r.uid', 'in', uids)
@@ -81,10 +82,14 @@ async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, ca
     .orderBy('r.id')
     .forKeyShare()
     .execute()
-  const byUid = new Map(found.map((schema) => [schema.uid, schema]))
+  const byUid = new Map(rows.map((schema) => [schema.uid, schema]))
   return uids.map((uid, index) => {
     const schema = byUid.get(uid)
-    if (!schema) throw problems.refused(`/schemas/${index}/id`, `No schema that you may see has the id ${uid}.`)
+    if (!schema)
+      throw problems.refused(
+        `/schemas/${index}/id`,
+        `No schema that you may see has the id ${uid}. Choose another schema.`,
+      )
     return schema
   })
 }
@@ -92,18 +97,19 @@ async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, ca
 /** Returns the warehouse of the schemas, which is the same for all of them and never changes. */
 function kindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
   const kind = (current?.provider_schema ?? schemas[0]!.provider_schema) as WarehouseKind
-  const other = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
-  if (other !== -1) {
-    const found = warehouseName(schemas[other]!.provider_schema as WarehouseKind)
+  const otherIndex = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
+  if (otherIndex !== -1) {
+    const otherKind = schemas[otherIndex]!.provider_schema as WarehouseKind
     throw problems.refused(
-      `/schemas/${other}`,
-      `This schema is in another warehouse (${found}) than the others (${warehouseName(kind)}). Create a reader for each warehouse.`,
+      `/schemas/${otherIndex}`,
+      `This schema is in another warehouse (${warehouseName(otherKind)}) than the others (${warehouseName(kind)}). Create a reader for each warehouse.`,
     )
   }
   return kind
 }
 
-function placeOf(readers: WarehouseReaders, kind: WarehouseKind) {
+/** Returns the server on which the login of a reader exists. Throws 422 if this installation does not allow logins there. */
+function readerServerOf(readers: WarehouseReaders, kind: WarehouseKind) {
   try {
     return readers.place(kind)
   } catch (error) {
@@ -161,9 +167,9 @@ export async function createReader(
   const login = newReaderLogin(await warehouses.ensureKey(caller.client))
   const row = await write(async (trx) => {
     const columns = await warehouseReaderWriting.columns(trx, body, undefined, input)
-    const made = await warehouseReaderRecords.insert(trx, caller, { ...columns, login })
-    request.audit(made.uid, { after: redactSecrets(made) })
-    return made
+    const inserted = await warehouseReaderRecords.insert(trx, caller, { ...columns, login })
+    request.audit(inserted.uid, { after: redactSecrets(inserted) })
+    return inserted
   })
   const password = newReaderPassword()
   try {
@@ -205,7 +211,7 @@ export async function rotateReader(
   assertMayReadAllRows(caller)
   const row = await write(async (trx) => {
     const before = await warehouseReaderRecords.lock(trx, caller, params.uid, undefined)
-    placeOf(input.readers, before.provider_schema as WarehouseKind)
+    readerServerOf(input.readers, before.provider_schema as WarehouseKind)
     await assertSeesSchemas(trx, before, caller)
     const after = await warehouseReaderRecords.update(trx, caller, before, { pending: true })
     request.audit(after.uid, { rotated: true })
@@ -240,7 +246,7 @@ async function answerWithPassword(
   password: string,
 ): Promise<JsonResponse<NewWarehouseReader>> {
   const row = await warehouseReaderRecords.read(input.db, input.caller, uid)
-  const { connectionStrings } = placeOf(input.readers, row.provider_schema as WarehouseKind)
+  const { connectionStrings } = readerServerOf(input.readers, row.provider_schema as WarehouseKind)
   const { body: reader, headers } = await warehouseReaderRecords.answer(row, input)
   const connection = reader.connection as Parameters<typeof connectionStrings>[0]
   const strings = connectionStrings(

@@ -44,7 +44,7 @@ export async function findVisibleObjects(
     [...kinds].map(async (kind) => {
       const { table, see, manage } = jobKinds[kind]
       if (!hasRole(caller.roles, see)) return []
-      const ids = objects.filter((one) => one.kind === kind).map(({ id }) => id)
+      const ids = objects.filter((object) => object.kind === kind).map(({ id }) => id)
       const usable = hasRole(caller.roles, manage) ? visibleTo(caller, 'READ_WRITE') : sql`false`
       const type = kind === 'DATA_PIPELINE' ? sql`r.type` : sql`null`
       const { rows } = await sql<VisibleObject>`
@@ -54,5 +54,5 @@ export async function findVisibleObjects(
       return rows
     }),
   )
-  return new Map(objectsByKind.flat().map((one) => [one.id, one]))
+  return new Map(objectsByKind.flat().map((object) => [object.id, object]))
 }

@@ -69,37 +69,39 @@ export async function resolveJobs(
 
   const violations: FieldViolation[] = []
   const resolved = namedSteps.map((step, index) => {
-    const parallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
-    const inStep = new Set<number>()
+    const isParallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
+    const idsInStep = new Set<number>()
     return step.flatMap((job): ResolvedJob[] => {
       const object = job.object === undefined ? undefined : objects.get(job.object)
-      const refused = refusal(job, object)
-      if (refused) {
-        violations.push(refused)
+      const violation = findViolation(job, object)
+      if (violation) {
+        violations.push(violation)
         return []
       }
       const { id, name } = object!
-      if (parallel && inStep.has(id))
+      if (isParallel && idsInStep.has(id))
         violations.push({
           pointer: job.pointer,
           detail: `"${name}" is in this parallel step twice, but can have only one run at a time. Remove one of the two jobs.`,
         })
-      inStep.add(id)
+      idsInStep.add(id)
       return [{ uid: job.uid, runnableId: id }]
     })
   })
   if (violations.length > 0) throw jobsRefused(violations)
   return resolved
 
-  function refusal(
+  /** Returns why a job cannot run its object; undefined if it can. */
+  function findViolation(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
   ): FieldViolation | undefined {
     const noun = jobType ? jobKindOf(jobType).noun : 'object'
     const objectPointer = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: objectPointer, detail: `The job has no ${noun} to run. Set object.uid.` }
-    const isKept = object && (currentObjects.has(object.id) || visibleById.has(object.id))
-    if (!isKept) return { pointer: objectPointer, detail: `No ${noun} that you may run has the id ${uid}.` }
+    const isInWorkflowOrVisible = object && (currentObjects.has(object.id) || visibleById.has(object.id))
+    if (!isInWorkflowOrVisible)
+      return { pointer: objectPointer, detail: `No ${noun} that you may run has the id ${uid}. Correct the id.` }
     const { kind, name } = object
     if (kind === 'WORKFLOW')
       return { pointer: objectPointer, detail: `"${name}" is a workflow, which a workflow cannot run.` }

@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { mostJobs, type WorkflowBody } from '@sluice/contracts'
+import { maxJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
@@ -15,10 +15,10 @@ import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, WorkflowBody> = {
   async check(body, input) {
     const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
-    if (jobs > mostJobs)
+    if (jobs > maxJobs)
       throw problems.refused(
         '/steps/steps',
-        `A workflow can have at most ${mostJobs} jobs, and this one has ${jobs}. Split it into several workflows.`,
+        `A workflow can have at most ${maxJobs} jobs, and this one has ${jobs}. Split it into several workflows.`,
       )
     assertSchedule(body)
     await assertSharingTargets(body.access, input)

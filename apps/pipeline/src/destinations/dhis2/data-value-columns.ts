@@ -22,28 +22,33 @@ export type Field = keyof typeof columnAliases
 
 const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
-/** `places`: the position of each field in a row. `left`: the names of the columns that map to no field. */
-export interface FieldPlaces {
-  places: ReadonlyMap<Field, number>
-  left: string[]
+/** The columns of a view, mapped to the fields of a data value. */
+export interface MappedColumns {
+  /** The position of each field in a row. */
+  indexByField: ReadonlyMap<Field, number>
+  /** The names of the columns that map to no field. */
+  unmappedColumns: string[]
 }
 
 /** Finds the column of each field. Throws `DestinationProblem` if a required field has no column, or a field has two columns. */
-export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
-  const places = new Map<Field, number>()
-  const left: string[] = []
-  columns.forEach(({ name }, index) => {
+export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): MappedColumns {
+  const indexByField = new Map<Field, number>()
+  const unmappedColumns: string[] = []
+  for (const [index, { name }] of columns.entries()) {
     const field = findField(name)
-    if (!field) return left.push(name)
-    const earlier = places.get(field)
-    if (earlier !== undefined)
+    if (!field) {
+      unmappedColumns.push(name)
+      continue
+    }
+    const earlierIndex = indexByField.get(field)
+    if (earlierIndex !== undefined)
       throw new DestinationProblem(
         'COLUMN_TWICE',
-        `The view has two columns for ${field}: "${columns[earlier]!.name}" and "${name}". Leave one of them out of the view, or rename it. Nothing was sent.`,
+        `The view has two columns for ${field}: "${columns[earlierIndex]!.name}" and "${name}". Leave one of them out of the view, or rename it. Nothing was sent.`,
       )
-    return places.set(field, index)
-  })
-  const missing = requiredFields.filter((field) => !places.has(field))
+    indexByField.set(field, index)
+  }
+  const missing = requiredFields.filter((field) => !indexByField.has(field))
   if (missing.length > 0)
     throw new DestinationProblem(
       'COLUMN_MISSING',
@@ -52,7 +57,7 @@ export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'labe
         .slice(0, 20)
         .join(', ')}. Nothing was sent.`,
     )
-  return { places, left }
+  return { indexByField, unmappedColumns }
 }
 
 function findField(column: string): Field | undefined {

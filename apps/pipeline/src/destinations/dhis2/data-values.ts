@@ -1,5 +1,5 @@
 import type { RowCell, QueryRows } from '@sluice/warehouses/warehouse'
-import type { Field, FieldPlaces } from './data-value-columns.ts'
+import type { Field, MappedColumns } from './data-value-columns.ts'
 
 /** A data value in the format of DHIS2: all fields except the two flags are text. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
@@ -12,22 +12,22 @@ export type ConvertedRow = { value: DataValue } | 'EMPTY' | { column: Field; rea
 
 /** Returns a function that converts rows with these columns to data values. */
 export function createRowConverter(
-  { places }: FieldPlaces,
+  { indexByField }: MappedColumns,
   columns: QueryRows['columns'],
 ): (row: readonly RowCell[]) => ConvertedRow {
-  const fields = [...places].map(([field, index]) => ({
+  const fields = [...indexByField].map(([field, index]) => ({
     field,
     index,
-    write: createFormatter(field, columns[index]!.dataType),
+    format: createFormatter(field, columns[index]!.dataType),
   }))
 
   return (row) => {
     const value: DataValue = {}
-    for (const { field, index, write } of fields) {
+    for (const { field, index, format } of fields) {
       const cell = row[index] ?? null
       if (cell === null) continue
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
-      else value[field] = write(toText(cell))
+      else value[field] = format(toText(cell))
     }
     // A row that deletes a value needs no value.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
@@ -55,9 +55,9 @@ function formatPlainNumber(value: number): string {
   const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
   if (exponent === undefined) return text
   const digits = first + rest
-  const point = 1 + Number(exponent)
-  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`
-  return (
-    sign + (point >= digits.length ? digits.padEnd(point, '0') : `${digits.slice(0, point)}.${digits.slice(point)}`)
-  )
+  // The number of digits before the decimal point; negative for zeros after the point.
+  const pointPosition = 1 + Number(exponent)
+  if (pointPosition <= 0) return `${sign}0.${'0'.repeat(-pointPosition)}${digits}`
+  if (pointPosition >= digits.length) return `${sign}${digits.padEnd(pointPosition, '0')}`
+  return `${sign}${digits.slice(0, pointPosition)}.${digits.slice(pointPosition)}`
 }

@@ -112,10 +112,10 @@ function parseResponse(answer: Dhis2Response): unknown {
   const json = parseJson(text)
   if ((status >= 200 && status < 300) || status === 409) {
     if (json !== undefined) return json
-    const page = /html/.test(headers.get('content-type') ?? '') || /^\s*</.test(text)
+    const isWebPage = /html/.test(headers.get('content-type') ?? '') || /^\s*</.test(text)
     throw new DestinationProblem(
       'OTHER_PROTOCOL',
-      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} instead of the DHIS2 API. Enter the address without /api.`,
+      `${host} answers with ${isWebPage ? 'a web page' : 'something other than JSON'} instead of the DHIS2 API. Enter the address without /api.`,
     )
   }
   throw createResponseProblem(answer, json)

@@ -34,9 +34,8 @@ export function parseImportSummary(response: unknown): ImportSummary | undefined
   const counts = asObject(summary?.['importCount'])
   if (!summary || !counts) return undefined
   const conflicts = asArray(summary['conflicts']).map(parseConflict)
-  const status = String(summary['status'])
   return {
-    status: status === 'ERROR' ? 'ERROR' : status === 'WARNING' || conflicts.length > 0 ? 'WARNING' : 'SUCCESS',
+    status: parseStatus(summary['status'], conflicts),
     imported: asCount(counts['imported']),
     updated: asCount(counts['updated']),
     ignored: asCount(counts['ignored']),
@@ -47,6 +46,12 @@ export function parseImportSummary(response: unknown): ImportSummary | undefined
   }
 }
 
+/** Returns the status of a summary. DHIS2 also returns conflicts with the status SUCCESS. */
+function parseStatus(status: unknown, conflicts: readonly Conflict[]): ImportSummary['status'] {
+  if (status === 'ERROR') return 'ERROR'
+  return status === 'WARNING' || conflicts.length > 0 ? 'WARNING' : 'SUCCESS'
+}
+
 /** Returns the error message of a response without a summary. */
 export function findErrorMessage(answer: unknown): string | undefined {
   const message = asObject(answer)
@@ -55,9 +60,8 @@ export function findErrorMessage(answer: unknown): string | undefined {
   const description =
     asText(message?.['message']) ?? asText(response?.['description']) ?? asText(message?.['description'])
   const code = asText(message?.['errorCode']) ?? asText(response?.['errorCode'])
-  const parts = [code && description ? `${code}: ${description}` : description, first?.reason].filter(
-    (part) => part !== undefined,
-  )
+  const describedCode = code && description ? `${code}: ${description}` : description
+  const parts = [describedCode, first?.reason].filter((part) => part !== undefined)
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
@@ -122,10 +126,13 @@ export function listRejects(
     // The reason of a conflict without rows is stored with the first row of the request.
     if (indexes.length === 0) addReason(0, reason, column)
   }
-  const shownNames = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
-  for (const index of shownNames ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
-  const vague = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
-  return { rows, rejected: shownNames ? shownNames.size : rejectedIndexes.size || vague }
+  // Newer versions of DHIS2 list the rejected values, also those without a conflict.
+  const listedIndexes = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
+  for (const index of listedIndexes ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
+  if (listedIndexes) return { rows, rejected: listedIndexes.size }
+  // If no conflict names a value, the number of ignored values is the best estimate.
+  const estimate = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
+  return { rows, rejected: rejectedIndexes.size || estimate }
 }
 
 const describeConflict = ({ object, reason }: Conflict): string =>

@@ -70,6 +70,7 @@ interface DataElement {
   name?: string
   attributeValues?: { value?: string; attribute?: { id?: string } }[]
 }
+
 interface DataSet {
   id?: string
   dataSetElements?: { dataElement?: DataElement }[]
@@ -79,13 +80,14 @@ interface DataSet {
 export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
   const nameOfElement = createNameReader(scheme)
-  const element = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
+  const elementFields = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
   const dataSetResponse = (await dhis2.get(
     'dataSets',
-    { fields: `id,dataSetElements[dataElement[${element}]]`, paging: 'false' },
+    { fields: `id,dataSetElements[dataElement[${elementFields}]]`, paging: 'false' },
     signal,
   )) as { dataSets?: unknown }
   const dataSets = (Array.isArray(dataSetResponse.dataSets) ? dataSetResponse.dataSets : []) as DataSet[]
+  // Later data sets replace earlier ones in the map, so the largest one comes last.
   const smallestFirst = dataSets.toSorted(
     (one, other) =>
       (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||
@@ -100,6 +102,7 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
   return (dataElement) => dataSetByElement.get(dataElement)
 }
 
+/** Returns a function that reads the name of a data element by an id scheme of DHIS2. */
 function createNameReader(scheme: string): (dataElement: DataElement) => string | undefined {
   const [, attribute] = /^attribute:(\w+)$/i.exec(scheme) ?? []
   if (attribute)

@@ -37,7 +37,7 @@ interface OutgoingValue extends ValueItem {
  */
 export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing
-  const places = mapFields(columns)
+  const mappedColumns = mapFields(columns)
   const limits = { ...(pushing.limits ?? initialLimits) }
   const { log } = report
   const retryOptions = { policy, signal, log }
@@ -49,13 +49,14 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     )
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
   // If the view has a column for data sets, its values are used.
-  const mustGroup = system.release >= oneDataSetRelease && !places.places.has('dataSet')
+  const mustGroup = system.release >= oneDataSetRelease && !mappedColumns.indexByField.has('dataSet')
   const dataSetOf = mustGroup ? await retryRequest(() => readDataSets(dhis2, options, signal), retryOptions) : undefined
-  if (places.left.length > 0)
+  const { unmappedColumns } = mappedColumns
+  if (unmappedColumns.length > 0)
     log(
       'INFO',
       'LOW',
-      `These columns are not sent, because data values have no such fields: ${places.left.slice(0, 20).join(', ')}.`,
+      `These columns are not sent, because data values have no such fields: ${unmappedColumns.slice(0, 20).join(', ')}.`,
     )
 
   const pushed: PushResult = {
@@ -92,8 +93,9 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     reportTotals()
   }
   const sending = { dhis2, options, policy, limits, signal, log, onSent }
-  const valueOf = createReader(createRowConverter(places, columns), dataSetOf)
-  for await (const chunk of splitChunks(readValues(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
+  const readRow = createRowReader(createRowConverter(mappedColumns, columns), dataSetOf)
+  const values = readValues(pages, { readRow, pushed, reject, reportTotals })
+  for await (const chunk of splitChunks(values, () => limits)) {
     signal.throwIfAborted()
     for (const items of Map.groupBy(chunk, ({ dataSet }) => dataSet?.id).values())
       await sendChunk(sending, items, items[0]!.dataSet)
@@ -102,20 +104,21 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
 }
 
 interface ValueReader {
-  valueOf: ReturnType<typeof createReader>
+  readRow: ReturnType<typeof createRowReader>
   pushed: PushResult
   reject: PushReport['reject']
   reportTotals(): void
 }
 
+/** Yields the values of the pages. Counts and reports the rows that have no value or cannot be sent. */
 async function* readValues(
   pages: AsyncIterable<QueryRows>,
-  { valueOf, pushed, reject, reportTotals }: ValueReader,
+  { readRow, pushed, reject, reportTotals }: ValueReader,
 ): AsyncGenerator<OutgoingValue> {
   for await (const { rows } of pages) {
     for (const row of rows) {
       pushed.rows += 1
-      const value = valueOf(row, pushed.rows)
+      const value = readRow(row, pushed.rows)
       if (value === 'EMPTY') pushed.empty += 1
       else if (!('reason' in value)) yield value
       else {
@@ -127,15 +130,16 @@ async function* readValues(
   }
 }
 
-const createReader =
+/** Returns a function that converts a row to a value with its data set, or to a rejected row. */
+const createRowReader =
   (convert: ReturnType<typeof createRowConverter>, dataSetOf: DataSetOf | undefined) =>
   (row: QueryRows['rows'][number], line: number): OutgoingValue | 'EMPTY' | RejectedRow => {
     const converted = convert(row)
     if (converted === 'EMPTY') return converted
-    const { dataSet: shownNames, ...value } = converted.value
+    const { dataSet: dataSetOfRow, ...value } = converted.value
     const json = JSON.stringify(value)
     if ('reason' in converted) return { line, column: converted.column, reason: converted.reason, raw: json }
-    if (!dataSetOf) return { line, json, dataSet: shownNames === undefined ? undefined : { id: shownNames } }
+    if (!dataSetOf) return { line, json, dataSet: dataSetOfRow === undefined ? undefined : { id: dataSetOfRow } }
     const id = dataSetOf(value.dataElement!)
     const reason = `Data element ${value.dataElement} is in no data set that the DHIS2 user can read. Add it to one.`
     return id === undefined

@@ -36,7 +36,8 @@ export interface DataSet {
 export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, onSent } = sending
   // The chunk can have more values than one request may have, because the limit may have decreased since.
-  for (let position = 0; position < items.length; ) {
+  let position = 0
+  while (position < items.length) {
     const chunk = items.slice(position, position + limits.values)
     const body = createBody(chunk, dataSet)
     try {
@@ -51,8 +52,10 @@ export async function sendChunk(sending: SendOptions, items: readonly ValueItem[
   }
 }
 
-const createBody = (items: readonly ValueItem[], dataSet: DataSet | undefined): string =>
-  `{${dataSet ? `"dataSet":${JSON.stringify(dataSet.id)},` : ''}"dataValues":[${items.map(({ json }) => json).join(',')}]}`
+function createBody(items: readonly ValueItem[], dataSet: DataSet | undefined): string {
+  const dataSetField = dataSet ? `"dataSet":${JSON.stringify(dataSet.id)},` : ''
+  return `{${dataSetField}"dataValues":[${items.map(({ json }) => json).join(',')}]}`
+}
 
 class RequestTooLarge extends Error {
   override readonly name = 'RequestTooLarge'
@@ -83,8 +86,9 @@ async function postValues(
   if (!summary) throw createRefusal(dhis2, response)
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
   const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
-  if (status === 'ERROR' && hasNoCounts && conflicts.every(({ indexes }) => indexes.length === 0))
-    throw createRefusal(dhis2, response)
+  const concernsNoValue = conflicts.every(({ indexes }) => indexes.length === 0)
+  // DHIS2 rejected the request as a whole, not some of its values.
+  if (status === 'ERROR' && hasNoCounts && concernsNoValue) throw createRefusal(dhis2, response)
   return summary
 }
 

@@ -74,7 +74,7 @@ export const authSignatures = {
     effect: 'write',
     query: SsoCallbackQuery,
     response: TokenPair,
-    leadsOn: true,
+    mayRedirect: true,
     hasHtmlPage: true,
   }),
   startSso: defineSignature({
@@ -85,7 +85,7 @@ export const authSignatures = {
     path: '/auth/sso/:clientCode',
     guard: 'anyone',
     status: 302,
-    leadsOn: true,
+    mayRedirect: true,
     query: SsoStartQuery,
   }),
   logout: defineSignature({

@@ -45,6 +45,7 @@ export const DataPipelineBody = discriminatedUnion(
   'DataPipelineBody',
   pipelineVariants.map(({ sent }) => sent),
 )
+
 export type SentDataPipelineBody = TypeOf<PipelineVariant['sent']>
 /** A pipeline body with a known type. */
 export type DataPipelineBody = TypeOf<PipelineVariant['body']>
@@ -53,6 +54,7 @@ export const DataPipeline = discriminatedUnion(
   'DataPipeline',
   pipelineVariants.map(({ resource }) => resource),
 )
+
 export type DataPipeline = TypeOf<PipelineVariant['resource']>
 
 /** A pipeline's source, for a preview before the pipeline is saved. */
@@ -60,6 +62,7 @@ export const SourceBody = discriminatedUnion(
   'SourceBody',
   pipelineVariants.map(({ source }) => source),
 )
+
 export type SourceBody = TypeOf<PipelineVariant['source']>
 
 const bodyCheckers = new Map<string, (body: unknown) => ContractCheckResult<DataPipelineBody>>(
@@ -78,15 +81,14 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
  * If the field names fit several types, the values decide.
  */
 export function pipelineTypesOf(body: object): PipelineType[] {
-  const given = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))
-  const byName = pipelineVariants.filter(({ body: { properties, required } }) => {
+  const fields = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))
+  const variants = pipelineVariants.filter(({ body: { properties, required } }) => {
     const requiredFields = (required as string[]).filter((name) => name !== 'type')
-    return (
-      given.every((name) => Object.hasOwn(properties, name)) && requiredFields.every((name) => given.includes(name))
-    )
+    const allowsFields = fields.every((name) => Object.hasOwn(properties, name))
+    return allowsFields && requiredFields.every((name) => fields.includes(name))
   })
-  const types = byName.map(({ type }) => type)
-  if (types.length < 2) return types
-  const byValue = types.filter((type) => 'value' in checkPipelineBody(type, body))
-  return byValue.length > 0 ? byValue : types
+  const typesByName = variants.map(({ type }) => type)
+  if (typesByName.length < 2) return typesByName
+  const typesByValue = typesByName.filter((type) => 'value' in checkPipelineBody(type, body))
+  return typesByValue.length > 0 ? typesByValue : typesByName
 }

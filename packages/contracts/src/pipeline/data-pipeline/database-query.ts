@@ -89,7 +89,7 @@ const IncrementalRead = Type.Object(
       describeField(
         Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
         'Look back',
-        'An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0.',
+        'How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0.',
         600,
       ),
     ),

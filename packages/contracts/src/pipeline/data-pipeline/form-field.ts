@@ -29,7 +29,7 @@ export function defineSecretField(
   pattern = oneLine,
 ) {
   return Type.Optional(
-    Type.Union([Type.String({ minLength: 1, maxLength: maxLength, pattern }), Type.Null()], {
+    Type.Union([Type.String({ minLength: 1, maxLength, pattern }), Type.Null()], {
       title,
       description: `${description} Responses omit it. An absent or null value keeps the stored one; an empty text deletes it.`,
       examples: [example],
@@ -39,5 +39,5 @@ export function defineSecretField(
 }
 
 /** Returns the schema of a list without duplicates. */
-export const listOfSome = <S extends TSchema>(item: S, { min = 0, most: maxLength = 1_000 } = {}) =>
-  Type.Array(item, { minItems: min, maxItems: maxLength, uniqueItems: true })
+export const listOfSome = <S extends TSchema>(item: S, { min = 0, most = 1_000 } = {}) =>
+  Type.Array(item, { minItems: min, maxItems: most, uniqueItems: true })

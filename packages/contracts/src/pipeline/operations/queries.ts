@@ -22,7 +22,7 @@ export const querySignatures = {
   explain: defineSignature({
     id: 'queries.explain',
     summary: 'Show how the warehouse would run a query, without running it',
-    description: 'SQL Server and Azure Synapse answer 422, because Sluice cannot read plans there.',
+    description: 'Returns 422 for SQL Server and Azure Synapse, because Sluice cannot read their plans.',
     method: 'post',
     path: '/queries/explain',
     guard,

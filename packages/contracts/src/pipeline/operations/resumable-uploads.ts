@@ -15,7 +15,7 @@ export const resumableUploadSignatures = {
   list: defineSignature({
     id: 'resumableUploads.list',
     summary: 'List the resumable uploads to a pipeline',
-    description: 'Those of all users, the newest first. Finished uploads are listed until they expire.',
+    description: 'Returns the uploads of all users, newest first. Finished uploads are listed until they expire.',
     method: 'get',
     path: uploads,
     guard: manage,
@@ -25,7 +25,7 @@ export const resumableUploadSignatures = {
     id: 'resumableUploads.create',
     summary: 'Start a resumable upload of the file that the next run loads',
     description:
-      'By the protocol tus 1.0, which clients exist for in many languages. The request has no body. The length counts in the limit of all files of the organisation until the upload is finished, deleted or expired.',
+      'Uses the protocol tus 1.0, for which clients exist in many languages. The request has no body. The length counts in the limit of all files of the organisation until the upload is finished, deleted or expired.',
     method: 'post',
     path: uploads,
     guard: manage,
@@ -73,7 +73,7 @@ export const resumableUploadSignatures = {
     responseHeaders: {
       ...offset,
       'Upload-Length': { description: 'Bytes of the whole file.' },
-      'Upload-Metadata': { description: 'As it was sent.' },
+      'Upload-Metadata': { description: 'The value that the client sent.' },
     },
     response: ResumableUpload,
   }),

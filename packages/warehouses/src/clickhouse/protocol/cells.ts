@@ -29,7 +29,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
         out.bytes.writeUInt32LE(from.getUint32(position), out.position + 4)
       })
     case 'BOOLEAN':
-      return fixedWriter(1, (from, position, out) => (out.bytes[out.position] = from.getUint8(position)))
+      return fixedWriter(1, (from, position, out) => out.bytes.writeUInt8(from.getUint8(position), out.position))
     case 'DATE':
       return fixedWriter(4, writeDay)
     case 'TIMESTAMP':
@@ -61,18 +61,21 @@ function fixedWriter(
   }
 }
 
+/** Writes the days since 1970. */
 function writeDay(from: DataView, position: number, out: GrowingBuffer): void {
   const day = from.getInt32(position) + epochDays
   if (day < firstDay || day > lastDay) throw misfitDate('date', BigInt(day) * microsecondsOfDay, 10)
   out.bytes.writeInt32LE(day, out.position)
 }
 
+/** Writes the microseconds since 1970. */
 function writeMoment(from: DataView, position: number, out: GrowingBuffer): void {
-  const ticks = from.getBigInt64(position) + epochMicroseconds
-  if (ticks < firstMoment || ticks > lastMoment) throw misfitDate('time', ticks, 19)
-  out.bytes.writeBigInt64LE(ticks, out.position)
+  const microseconds = from.getBigInt64(position) + epochMicroseconds
+  if (microseconds < firstMoment || microseconds > lastMoment) throw misfitDate('time', microseconds, 19)
+  out.bytes.writeBigInt64LE(microseconds, out.position)
 }
 
+/** Returns the error of a date outside the range. `length`: the number of characters of the ISO date that the message shows. */
 function misfitDate(what: string, microseconds: bigint, length: number): MisfitCell {
   const date = new Date(Number(microseconds / 1000n))
   const formatted = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
@@ -83,21 +86,30 @@ function misfitDate(what: string, microseconds: bigint, length: number): MisfitC
 
 /** Writes the length as a LEB128 varint (seven bits per byte, lowest first), then the bytes. */
 function copyText(from: DataView, position: number, length: number, out: GrowingBuffer): void {
-  let rest = length
-  while (rest >= 128) {
-    out.bytes[out.position++] = (rest & 127) | 128
-    rest >>>= 7
+  let remainingLength = length
+  while (remainingLength >= 128) {
+    out.bytes[out.position++] = (remainingLength & 127) | 128
+    remainingLength >>>= 7
   }
-  out.bytes[out.position++] = rest
+  out.bytes[out.position++] = remainingLength
+  // For short texts, a loop is faster than a view of the bytes.
   if (length < 32)
     for (let index = 0; index < length; index++) out.bytes[out.position + index] = from.getUint8(position + index)
   else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + position, length), out.position)
   out.position += length
 }
 
+/** The number of bytes of a decimal, by its precision. */
+const decimalWidths = [
+  { maxDigits: 9, bytes: 4 },
+  { maxDigits: 18, bytes: 8 },
+  { maxDigits: 38, bytes: 16 },
+  { maxDigits: Infinity, bytes: 32 },
+]
+
 /** Returns the writer of a ClickHouse decimal: a whole number of 4, 8, 16 or 32 bytes, times ten to the power of minus `scale`. */
 function copyDecimal(precision: number, scale: number): CellWriter {
-  const width = precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32
+  const width = decimalWidths.find(({ maxDigits }) => precision <= maxDigits)!.bytes
   const shape = { precision, scale, server: 'ClickHouse' }
   return (from, position, length, out) => {
     const { negative, magnitude } = wholeNumber(from, position, length, shape)
@@ -107,6 +119,7 @@ function copyDecimal(precision: number, scale: number): CellWriter {
   }
 }
 
+/** Writes a number that fits into eight bytes, and fills further bytes with its sign. */
 function writeSmall(value: number, width: number, { bytes, position }: GrowingBuffer): void {
   const upper = Math.floor(value / 4_294_967_296)
   bytes.writeInt32LE(value | 0, position)
@@ -141,14 +154,16 @@ export function rowBinary(
   counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, stored, sqlType, nullable }) => {
-    const value = cellWriter(stored.dataType, sqlType)
-    if (!nullable) return { label, value, writeNull: undefined }
+    const writeValue = cellWriter(stored.dataType, sqlType)
+    if (!nullable) return { label, value: writeValue, writeNull: undefined }
     return {
       label,
-      writeNull: (out: GrowingBuffer) => void (out.bytes[out.position++] = 1),
-      value: (from: DataView, position: number, length: number, out: GrowingBuffer) => {
+      writeNull(out: GrowingBuffer) {
+        out.bytes[out.position++] = 1
+      },
+      value(from: DataView, position: number, length: number, out: GrowingBuffer) {
         out.bytes[out.position++] = 0
-        value(from, position, length, out)
+        writeValue(from, position, length, out)
       },
     }
   })

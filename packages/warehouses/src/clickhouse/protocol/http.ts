@@ -45,7 +45,7 @@ export class ClickHouseError extends Error {
  * progress.
  */
 const socketTimeoutMs = 900_000
-const mostErrorText = 64 * 1024
+const maxErrorBytes = 64 * 1024
 
 /** Returns the error with which the server ended a result after it had sent the first rows. */
 export function errorIn(serverText: string): ClickHouseError {
@@ -62,7 +62,7 @@ export function errorIn(serverText: string): ClickHouseError {
  * keep-alive: then the server reads rejected rows to their end before it reports the error. Otherwise the server closes the
  * connection at once, and its error message is lost about every second time. Logs nothing, because statements contain passwords.
  */
-function clientOf({ url, user, password }: ServerAccess, { database, body }: StatementOptions) {
+function createStatementClient({ url, user, password }: ServerAccess, { database, body }: StatementOptions) {
   const { origin, pathname } = new URL(url)
   return createClient({
     url: origin,
@@ -86,13 +86,13 @@ export async function sendStatement(
 ): Promise<Readable> {
   const { settings = {}, parameters = {}, signal, body, queryId } = options
   signal?.throwIfAborted()
-  const client = clientOf(access, options)
+  const client = createStatementClient(access, options)
   // If the source fails, the connection is broken, so that the server does not accept partial data as complete.
-  const values = body && Readable.from(body, { highWaterMark: 1 })
+  const bodyStream = body && Readable.from(body, { highWaterMark: 1 })
   try {
     const result = await client.exec({
       query: sql,
-      ...(values && { values }),
+      ...(bodyStream && { values: bodyStream }),
       query_params: parameters,
       clickhouse_settings: settings,
       ...(queryId !== undefined && { query_id: queryId }),
@@ -109,7 +109,7 @@ export async function sendStatement(
     const error = errorIn((await readErrorText(stream)) || `HTTP status ${status}`)
     throw Number(code) > 0 && error.code === 0 ? new ClickHouseError(Number(code), error.message) : error
   } catch (error) {
-    values?.destroy()
+    bodyStream?.destroy()
     await client.close()
     signal?.throwIfAborted()
     throw error
@@ -122,31 +122,42 @@ async function readErrorText(stream: Readable): Promise<string> {
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     chunks.push(chunk)
     length += chunk.length
-    if (length > mostErrorText) break
+    if (length > maxErrorBytes) break
   }
   return Buffer.concat(chunks).toString()
 }
 
 /** The statement is complete, or has failed, when this stream ends. */
-const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
+const completionSettings = {
+  wait_end_of_query: 1,
+  http_write_exception_in_output_format: 0,
+  max_query_size: 16 * 1024 * 1024,
+}
 
+/** Runs a statement to its end, and ignores its result. */
 export async function executeStatement(
   access: ServerAccess,
   sql: string,
   options: StatementOptions = {},
 ): Promise<void> {
-  const response = await sendStatement(access, sql, { ...options, settings: { ...toItsEnd, ...options.settings } })
+  const response = await sendStatement(access, sql, {
+    ...options,
+    settings: { ...completionSettings, ...options.settings },
+  })
   await buffer(response)
 }
 
 /** Runs an internal query with a small result and returns its rows as objects. */
 export async function rowsOf<Row>(access: ServerAccess, sql: string, options: StatementOptions = {}): Promise<Row[]> {
-  const settings = { ...toItsEnd, output_format_json_quote_64bit_integers: 0, ...options.settings }
+  const settings = { ...completionSettings, output_format_json_quote_64bit_integers: 0, ...options.settings }
   const response = await sendStatement(access, `${sql} format JSONEachRow`, { ...options, settings })
   const lines = (await wholeText(response)).split('\n')
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row)
 }
 
-/** Requests the stop without waiting for it: the connection that ran the query is already closed. */
+/**
+ * Asks the server to stop a query. Returns before the query has ended, and never throws, because the connection that ran the query is
+ * already closed.
+ */
 export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
   executeStatement(service, `kill query where query_id = ${formatLiteral(queryId)} async`).catch(() => {})

@@ -45,15 +45,16 @@ interface OpenResult extends AsyncDisposable {
   parseRow(line: string): RowCell[]
 }
 
-/** Reads the columns of a result. `known` are the columns if the caller knows more about their types than the server reports. */
-export async function openResult(response: Readable, known?: readonly WarehouseColumn[]): Promise<OpenResult> {
-  const lines = rowsOrWords(response)
-  const names = await lines.next()
-  const types = await lines.next()
-  const typeNames = types.done ? [] : (JSON.parse(types.value) as string[])
-  const columns = known ? [...known] : resultColumns(names.done ? [] : (JSON.parse(names.value) as string[]), typeNames)
+/** Reads the columns of a result. `knownColumns`: the columns, if the caller knows more about their types than the server reports. */
+export async function openResult(response: Readable, knownColumns?: readonly WarehouseColumn[]): Promise<OpenResult> {
+  const lines = readRowLines(response)
+  const nameLine = await lines.next()
+  const typeLine = await lines.next()
+  const names = nameLine.done ? [] : (JSON.parse(nameLine.value) as string[])
+  const typeNames = typeLine.done ? [] : (JSON.parse(typeLine.value) as string[])
+  const columns = knownColumns ? [...knownColumns] : resultColumns(names, typeNames)
   return {
-    columns: types.done ? [] : columns,
+    columns: typeLine.done ? [] : columns,
     lines,
     parseRow: (line) =>
       (JSON.parse(line) as unknown[]).map((cell, index) => toCell(cell, columns[index]!, typeNames[index]!)),
@@ -64,21 +65,23 @@ export async function openResult(response: Readable, known?: readonly WarehouseC
 /**
  * Yields the lines that are rows. Any other line, with all that follows it, is the error that ended the result; the function throws it.
  */
-async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
+async function* readRowLines(response: Readable): AsyncGenerator<string> {
   let message = ''
   try {
     for await (const line of linesOf(response)) {
-      if (message !== '' || (line !== '' && line[0] !== '[')) message += `${line}\n`
+      const isError = message !== '' || (line !== '' && line[0] !== '[')
+      if (isError) message += `${line}\n`
       else if (line !== '') yield line
-      if (message.length > mostWords) break
+      if (message.length > maxErrorLength) break
     }
   } catch (error) {
+    // The server breaks the connection after its error message, which says more.
     if (message === '') throw error
   }
   if (message !== '') throw errorIn(message)
 }
 
-const mostWords = 64 * 1024
+const maxErrorLength = 64 * 1024
 
 /**
  * Yields the chunks of a response. A failing server sends its error message and breaks the connection at the same time,
@@ -121,12 +124,12 @@ async function* linesOf(response: Readable): AsyncGenerator<string> {
       chunks.push(chunk.subarray(from))
       length += chunk.length - from
     }
-    if (length > longestLine) break
+    if (length > maxLineBytes) break
   }
   if (length > 0) yield Buffer.concat(chunks).toString()
 }
 
-const longestLine = 64 * 1024 * 1024
+const maxLineBytes = 64 * 1024 * 1024
 
 /** Returns the columns of a result with unique names; their labels keep the original names. */
 function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
@@ -152,11 +155,11 @@ function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, 
   const text = cell as string
   if (dataType === 'JSONB') return parseJsonCell(text)
   if (dataType === 'FLOAT' || dataType === 'DOUBLE') return floatSpellings[text] ?? text
-  if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return withoutNoughts(text)
-  if (dataType === 'TIMESTAMP') return withoutNoughts(text)
-  if (dataType === 'TIMESTAMPTZ') return `${withoutNoughts(text)}+00`
+  if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return removeTrailingZeros(text)
+  if (dataType === 'TIMESTAMP') return removeTrailingZeros(text)
+  if (dataType === 'TIMESTAMPTZ') return `${removeTrailingZeros(text)}+00`
   return text
 }
 
 /** Removes trailing zeros after a decimal point. The trailing zeros of whole numbers are significant. */
-const withoutNoughts = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')
+const removeTrailingZeros = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')

@@ -31,15 +31,15 @@ export async function findPrevious(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
 ): Promise<PreviousPublication | undefined> {
-  const loadAt = async (place: { schema: string; table: string }) =>
+  const findPublishedLoad = async (place: { schema: string; table: string }) =>
     (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
-  const rows = await listLastPublication(access, await loadAt({ schema, table }))
-  const hidden = await listHiddenTables(access)
+  const rows = await listLastPublication(access, await findPublishedLoad({ schema, table }))
+  const hiddenTables = await listHiddenTables(access)
   const tables: PreviousPublication['tables'] = []
   for (const row of rows) {
-    const replaced = hidden.find(({ uuid }) => uuid === row.base)
+    const replaced = hiddenTables.find(({ uuid }) => uuid === row.base)
     if (row.base !== '' && !replaced) return undefined
-    if ((await loadAt(row)) !== row.load) return undefined
+    if ((await findPublishedLoad(row)) !== row.load) return undefined
     tables.push({ ...row, replaced })
   }
   return tables.some(({ replaced }) => replaced) ? { tables } : undefined
@@ -66,11 +66,11 @@ export async function keepReplaced(access: ClientAccess, database: string, keepD
   const places = new Map(tablesOfRun.flatMap(({ mark }) => (mark?.schema && mark.table ? [[placeOf(mark), mark]] : [])))
   for (const { schema = '', table = '' } of places.values()) {
     const previous = await findPrevious(access, { schema, table })
-    const replaced = previous?.tables.flatMap((one) => one.replaced ?? []) ?? []
-    const tablesToMove = replaced.filter((one) => one.database === database)
+    const replacedTables = previous?.tables.flatMap(({ replaced }) => replaced ?? []) ?? []
+    const tablesToMove = replacedTables.filter((replaced) => replaced.database === database)
     if (keepDays > 0 && tablesToMove.length > 0)
       await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
-    const restorable = new Set(keepDays > 0 ? replaced.map(({ uuid }) => uuid) : [])
+    const restorable = new Set(keepDays > 0 ? replacedTables.map(({ uuid }) => uuid) : [])
     const publishedPlaces = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
     await dropKept(access, (mark, uuid) => publishedPlaces.has(placeOf(mark)) && !restorable.has(uuid))
   }
@@ -78,6 +78,7 @@ export async function keepReplaced(access: ClientAccess, database: string, keepD
 
 const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
 
+/** Moves replaced tables to the database of kept tables of the publication that replaced them. */
 async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
   const hash = createHash('sha256').update(publication).digest('hex').slice(0, 16)
   const database = `${keptPrefix(access.key)}${hash}`
@@ -132,6 +133,7 @@ export async function dropExpired({ key, service }: ClientAccess, keepDays: numb
   return expired.length
 }
 
+/** Returns the time in the comment of a database of kept tables, in milliseconds; 0 for any other comment. */
 function keptSince(comment: string): number {
   try {
     const { at } = JSON.parse(comment) as { at?: unknown }

@@ -43,21 +43,21 @@ export function buildMergeQuery(input: MergeInput): string {
       ? `cast(${alias}.${quoteIdentifier(name)} as ${nullableType})`
       : `cast(null as ${nullableType})`
   }
-  const incoming = columns.map((column) =>
+  const incomingExpressions = columns.map((column) =>
     replaced.includes(column.name) || !liveColumns.has(column.name)
       ? `incoming.${quoteIdentifier(column.name)} as ${quoteIdentifier(column.name)}`
       : `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`,
   )
   const keptExpressions = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
   const needsLive = columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
-  const joined = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
+  const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   const isDeleted = buildDeletedCondition({
     column: deletedColumn,
     columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
     expression: (name) => `incoming.${quoteIdentifier(name)}`,
   })
-  const exists = isDeleted ? ` where not ${isDeleted}` : ''
-  return `select ${incoming.join(', ')} from ${staging} as incoming${joined}${exists}
+  const deletedFilter = isDeleted ? ` where not ${isDeleted}` : ''
+  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
     union all select ${keptExpressions.join(', ')} from ${table} as live left anti join ${staging} as incoming on ${sameKey}${
       records && liveColumns.has(records.column) ? ` where not ${isPartOf(records)}` : ''
     }`
@@ -73,6 +73,7 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
   return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${id} from ${staging})`
 }
 
+/** Returns the columns of the staging table, with the primary key of the load. */
 function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
   const keys = new Set(load.keys)
   return staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
@@ -132,16 +133,16 @@ export async function writeMergedTable(
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string }> {
   const columns = mergedColumns(load, staging)
-  const rows = buildTableMergeQuery(load, records, staging, currentShape)
-  const merged = randomUUID()
-  const name = `merged_${merged}`
+  const mergeQuery = buildTableMergeQuery(load, records, staging, currentShape)
+  const mergedLoad = randomUUID()
+  const name = `merged_${mergedLoad}`
   const qualifiedName = qualifyName(load.database, name)
-  await executeStatement(access.service, createTable(qualifiedName, columns, { ...load.mark, load: merged }))
+  await executeStatement(access.service, createTable(qualifiedName, columns, { ...load.mark, load: mergedLoad }))
   const uuid = await uuidOf(access, load.database, name)
-  const list = columns.map((column) => quoteIdentifier(column.name)).join(', ')
-  await executeStatement(access.load, `insert into ${qualifiedName} (${list}) ${rows}`, {
+  const columnNames = columns.map((column) => quoteIdentifier(column.name)).join(', ')
+  await executeStatement(access.load, `insert into ${qualifiedName} (${columnNames}) ${mergeQuery}`, {
     signal,
     settings: { ...joinSettings, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })
-  return { load: merged, uuid }
+  return { load: mergedLoad, uuid }
 }

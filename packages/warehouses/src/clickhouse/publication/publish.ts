@@ -119,7 +119,7 @@ export async function fenceRun(
   if (published) return published
   // An older version may delete a fence decision without recording it, or a second decision may exist for a moment.
   const decisions = await listDecisions(access)
-  if (!(await isFenced(access, fenced)) || proposals.some((one) => decisions.includes(one)))
+  if (!(await isFenced(access, fenced)) || proposals.some((proposal) => decisions.includes(proposal)))
     throw publicationInProgress()
   return undefined
 }
@@ -127,6 +127,7 @@ export async function fenceRun(
 const publicationInProgress = () =>
   busyProblem('Other runs keep publishing to this warehouse. The run is retried automatically.')
 
+/** Makes this publication the pending decision. Applies other pending decisions first. Throws `timeoutProblem` after some tries. */
 export async function waitForDecision(
   access: ClientAccess,
   publication: string,
@@ -167,7 +168,7 @@ async function findDuplicateKey(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const keys = load.keys.map((name) => quoteIdentifier(name)).join(', ')
-  const [twice] = await rowsOf<{ shown: string }>(
+  const [duplicate] = await rowsOf<{ shown: string }>(
     read,
     `select arrayStringConcat([${load.keys.map((name) => `toString(${quoteIdentifier(name)})`).join(', ')}], ', ') as shown
      from ${load.stagingTable} group by ${keys} having count() > 1 limit 1`,
@@ -180,7 +181,7 @@ async function findDuplicateKey(
       },
     },
   )
-  return twice?.shown
+  return duplicate?.shown
 }
 
 /** Returns the change of one table that the publication proposes. A merge first writes the table that is to be published. */
@@ -234,23 +235,23 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   assertStagingKept(load, staging)
-  const before = await findLedgerEntry(access, currentShape?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(currentShape, before))
+  const lastEntry = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(currentShape, lastEntry))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
-  const { table: plan, feed } = planTableAfterLoad(currentShape, before, loaded, {
+  const { table: plan, feed } = planTableAfterLoad(currentShape, lastEntry, loaded, {
     ...staging,
     suppliedColumns: load.brought,
   })
   // `completeStaging` added the missing columns, so another run has changed the table since then.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
   const rowsFell =
-    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, lastEntry?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...rowsFell]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live: currentShape, staging, feed, changes, earlierProfile: before?.profile }
+  return { live: currentShape, staging, feed, changes, earlierProfile: lastEntry?.profile }
 }
 
 /** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
@@ -262,6 +263,7 @@ function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape
   )
 }
 
+/** See `Loader.plan`. Works like `publishRun` up to the decision, and publishes nothing. */
 export async function planTables(
   access: ClientAccess,
   stagedTables: readonly ClickHouseStagedTable[],
@@ -307,6 +309,6 @@ async function planLoadedTable(
       ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
   if (!currentShape) return { schema, table, rowsAfter, changes: [] }
-  const before = await findLedgerEntry(access, currentShape.mark?.load)
-  return { schema, table, rowsBefore: before?.tableRows ?? currentShape.rows, rowsAfter, changes }
+  const lastEntry = await findLedgerEntry(access, currentShape.mark?.load)
+  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes }
 }

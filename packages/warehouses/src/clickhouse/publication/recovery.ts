@@ -51,6 +51,7 @@ export async function recoverPending(access: ClientAccess): Promise<void> {
   if (publication !== undefined) await applyDecision(access, publication)
 }
 
+/** Returns the publication in the comment of a decision's table; by default, of the pending decision. */
 async function findDecision(access: ClientAccess, name = decisionTable): Promise<string | undefined> {
   const [row] = await rowsOf<{ comment: string }>(
     access.service,
@@ -82,6 +83,7 @@ export async function applyDecision(access: ClientAccess, publication: string): 
   await deleteDecision(access, publication)
 }
 
+/** Deletes a decision that cannot be applied. Throws that the table is busy. */
 async function abandonDecision(access: ClientAccess, proposal: ProposedTable): Promise<never> {
   await deleteDecision(access, proposal.publication)
   throw concurrentlyChanged(proposal)
@@ -172,16 +174,19 @@ async function findStagedTable(access: ClientAccess, proposal: ProposedTable): P
 /** Names of decisions that are being deleted start with it. Servers have such tables of earlier versions, so it must not change. */
 const removedDecisionPrefix = 'settled_'
 
-/** Deletes the decision after it was applied or abandoned, unless another decision has taken its place. */
+/**
+ * Deletes the decision after it was applied or abandoned, unless another decision has taken its place. Renames its table first, and then
+ * looks at it again, because another decision may have taken the place in between; that one gets its name back.
+ */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
   const database = quoteIdentifier(ledgerDatabase(access.key))
-  const aside = `${removedDecisionPrefix}${randomBytes(8).toString('hex')}`
+  const removedTable = `${removedDecisionPrefix}${randomBytes(8).toString('hex')}`
   try {
-    await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${aside}`)
-    if ((await findDecision(access, aside)) !== publication)
-      await executeStatement(access.service, `rename table ${database}.${aside} to ${database}.${decisionTable}`)
-    else await executeStatement(access.service, `drop table if exists ${database}.${aside}`)
+    await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${removedTable}`)
+    if ((await findDecision(access, removedTable)) !== publication)
+      await executeStatement(access.service, `rename table ${database}.${removedTable} to ${database}.${decisionTable}`)
+    else await executeStatement(access.service, `drop table if exists ${database}.${removedTable}`)
   } catch (error) {
     if (!isCode(error, errorCodes.unknownTable)) throw error
   }

@@ -118,7 +118,7 @@ async function makeProposal(
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const restoredTable = qualifyName(database, name)
   if (replaced) await moveTable(access, replaced, restoredTable)
-  else await makeEmpty(access, restoredTable, currentShape, { run, attempt, schema, table })
+  else await createEmptyTable(access, restoredTable, currentShape, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const restored = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
@@ -135,7 +135,7 @@ async function makeProposal(
     )
   const changes = changesOf(currentShape, restored, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
-  const last = await findLedgerEntry(access, restored.mark.load)
+  const lastEntry = await findLedgerEntry(access, restored.mark.load)
   const vanished = stayingColumns.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
@@ -143,7 +143,7 @@ async function makeProposal(
     dataType,
     vanished: true as const,
   }))
-  const rows = last?.tableRows ?? 0
+  const rows = lastEntry?.tableRows ?? 0
   return {
     publication,
     run,
@@ -155,18 +155,18 @@ async function makeProposal(
     entry: {
       fedColumns: [],
       bytes: 0,
-      ...last,
+      ...lastEntry,
       rows,
       tableRows: rows,
       changes,
       staged: restored.uuid,
-      feed: { ...last?.feed, columns: [...(last?.feed?.columns ?? []), ...vanished] },
+      feed: { ...lastEntry?.feed, columns: [...(lastEntry?.feed?.columns ?? []), ...vanished] },
     },
   }
 }
 
 /** Creates the restored version of a table that the last publication created: an empty table. */
-async function makeEmpty(
+async function createEmptyTable(
   access: ClientAccess,
   qualifiedName: string,
   currentShape: ClickHouseShape,
@@ -182,9 +182,9 @@ function changesOf(
   restored: ClickHouseShape,
   stayingColumns: ReadonlySet<string>,
 ): TableChange[] {
-  const [liveColumns, restoredColumns] = [currentShape, restored].map(
-    ({ columns }) => new Map(columns.map((column) => [column.name, column])),
-  ) as [Map<string, ClickHouseShape['columns'][number]>, Map<string, ClickHouseShape['columns'][number]>]
+  const columnsByName = ({ columns }: ClickHouseShape) => new Map(columns.map((column) => [column.name, column]))
+  const liveColumns = columnsByName(currentShape)
+  const restoredColumns = columnsByName(restored)
   const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stayingColumns.has(name))
   return [
     ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),

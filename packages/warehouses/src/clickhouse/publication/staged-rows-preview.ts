@@ -58,6 +58,7 @@ export async function exposeStagedRows(
   }
 }
 
+/** Returns a query for the rows that the table will have after the publication. */
 async function rowsAfterPublication(
   access: ClientAccess,
   { schema, table, staging, merge }: ReadyTable,
@@ -72,7 +73,7 @@ async function rowsAfterPublication(
   return buildMergeQuery({ staging, columns, keys, replaced, currentShape, records, deletedColumn })
 }
 
-/** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
+/** Finds published tables among the names after FROM and JOIN, and among the recorded dependencies of views with such names. */
 async function findOldRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],

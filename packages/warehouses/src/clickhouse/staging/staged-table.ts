@@ -40,7 +40,7 @@ import {
 } from '../table-shape.ts'
 
 /** The maximum number of columns of a table, including those that vanished from the source; other warehouses have the same limit. */
-const mostColumns = 1600
+const maxColumns = 1600
 
 export class ClickHouseStagedTable implements StagedTable {
   readonly target: LoadTarget
@@ -213,7 +213,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
     assertTableOwned(existing, qualifiedName)
     const entry = await findLedgerEntry(access, existing?.mark?.load)
     const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
-    if (load.columns.length + load.ignored.length > mostColumns)
+    if (load.columns.length + load.ignored.length > maxColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
         `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
@@ -253,6 +253,7 @@ export async function hasDatabase({ service }: ClientAccess, database: string): 
   )
 }
 
+/** Throws TABLE_NOT_OURS if the place has a table or view that no load created. */
 export function assertTableOwned(existing: ClickHouseShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
@@ -286,8 +287,9 @@ export async function completeStaging(
   const changes = [
     ...plan.restaged.map((column) => `modify column ${columnText(column)}`),
     ...plan.missing.map((column) => {
-      const before = plan.columns[plan.columns.findIndex(({ name }) => name === column.name) - 1]
-      return `add column ${columnText(column)} ${before ? `after ${quoteIdentifier(before.name)}` : 'first'}`
+      const previousColumn = plan.columns[plan.columns.findIndex(({ name }) => name === column.name) - 1]
+      const position = previousColumn ? `after ${quoteIdentifier(previousColumn.name)}` : 'first'
+      return `add column ${columnText(column)} ${position}`
     }),
   ]
   if (changes.length > 0)
@@ -296,6 +298,7 @@ export async function completeStaging(
     })
 }
 
+/** Returns what the load brought, for the plan of the table. */
 export const loadedOf = ({
   target,
   held,

@@ -57,7 +57,8 @@ interface RetiredView {
  */
 export async function recreateViews(access: ClientAccess, attempt: { run: string; attempt: number }): Promise<void> {
   const database = runDatabase(access.key, attempt)
-  for (let retired = await listRetiredViews(access, database); retired.length > 0; ) {
+  let retired = await listRetiredViews(access, database)
+  while (retired.length > 0) {
     const pending = new Set(retired.map(({ view }) => JSON.stringify(view.at)))
     const ready = retired.filter(({ view }) => view.reads.every((read) => !pending.has(JSON.stringify(read))))
     // The stored dependencies form a cycle if no view is ready. Then all views are tried in any order.

@@ -30,7 +30,8 @@ export async function replaceView(
   const [schema, name] = mark.at
   const database = databaseOf({ key: access.key, schema })
   const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
-  const [temporaryView, target] = [qualifyName(temporaryDatabase, name), qualifyName(database, name)]
+  const temporaryView = qualifyName(temporaryDatabase, name)
+  const target = qualifyName(database, name)
   const body = `select * from (\n${mark.query}\n)${mark.materialized && empty ? ' limit 0' : ''}`
   const comment = formatLiteral(JSON.stringify({ view: mark }))
   const statement = mark.materialized
@@ -45,14 +46,14 @@ export async function replaceView(
     const settings = { max_execution_time: seconds }
     await executeStatement(access.load, statement, { database, signal, queryId, settings })
     signal.throwIfAborted()
-    const above = await listPlainReaders(access, { schema, name })
-    await assertViewsCompile(access, above, { schema, name }, temporaryView)
+    const readers = await listPlainReaders(access, { schema, name })
+    await assertViewsCompile(access, readers, { schema, name }, temporaryView)
     const existing = await readShape(access.service, database, name)
     await executeStatement(
       access.service,
       existing ? `exchange tables ${temporaryView} and ${target}` : `rename table ${temporaryView} to ${target}`,
     )
-    for (const reader of above) await replaceView(access, reader, { seconds }, signal)
+    for (const reader of readers) await replaceView(access, reader, { seconds }, signal)
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     throw isCode(error, errorCodes.tableExists) ? viewNameTaken(schema, name) : error
@@ -81,17 +82,20 @@ export async function listPlainReaders({ key, service }: ClientAccess, place: Ta
     .filter(({ reads }) => reads.some(([schema, name]) => schema === place.schema && name === place.name))
 }
 
-/** Throws VIEWS_DEPEND if one of these views would not compile over the replacement in `instead`. */
+/** Throws VIEWS_DEPEND if one of these views would not compile over the replacement in `replacement`. */
 export async function assertViewsCompile(
   access: ClientAccess,
   views: readonly ViewMark[],
   place: TablePlace,
-  instead: string,
+  replacement: string,
 ): Promise<void> {
   const viewName = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
   for (const { at, query } of views)
     try {
-      await executeStatement(access.load, `describe table (select * from (\n${query.replaceAll(viewName, instead)}\n))`)
+      await executeStatement(
+        access.load,
+        `describe table (select * from (\n${query.replaceAll(viewName, replacement)}\n))`,
+      )
     } catch (error) {
       if (!(error instanceof ClickHouseError) || error.code === errorCodes.timeout) throw error
       throw new WarehouseProblem(

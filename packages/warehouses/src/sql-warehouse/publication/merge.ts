@@ -41,7 +41,7 @@ export function buildMergeQuery(
       : `cast(null as ${type}) as ${quoted(name)}`,
   )
   const notReplacedParts = records && liveColumns.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
-  const incoming = columns.map(({ name }, index) =>
+  const incomingExpressions = columns.map(({ name }, index) =>
     replaced.includes(name) || !liveColumns.has(name)
       ? `incoming.${quoted(name)} as ${quoted(name)}`
       : keptExpressions[index]!,
@@ -51,8 +51,8 @@ export function buildMergeQuery(
     columns: columns.map(({ name, type }) => ({ name, type, dataType: dialect.types.describe(type).dataType })),
     expression: (name) => `incoming.${quoted(name)}`,
   })
-  const exists = isDeleted ? ` where not (${isDeleted})` : ''
-  return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}${exists}
+  const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
+  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}${deletedFilter}
 union all
 select ${keptExpressions.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
 }
@@ -112,7 +112,7 @@ export async function writeMergedTable(
   const id = await withSession(dialect, { role: 'service', signal }, (session) =>
     createFillableTable(dialect, session, place, columns, mark),
   )
-  const merging = {
+  const mergeInput = {
     staging: load.stagingTable,
     columns,
     keys: load.keys,
@@ -123,7 +123,7 @@ export async function writeMergedTable(
   }
   return await withSession(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
-    for (const statement of dialect.changes.insert(place, names, buildMergeQuery(dialect, merging)))
+    for (const statement of dialect.changes.insert(place, names, buildMergeQuery(dialect, mergeInput)))
       await session.execute(statement)
     return { ...place, id, rows: await countRows(dialect, session, place) }
   })

@@ -82,7 +82,7 @@ export async function planPublishedState(
     )
   const { changes, feed } = planCurrentTable(dialect, currentShape, load)
   const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.mark?.profile })
-  const falls = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
+  const rowsFell = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
   return {
     currentShape,
     mark: {
@@ -95,7 +95,7 @@ export async function planPublishedState(
       ...(cursors[table] !== undefined && { cursor: cursors[table] }),
       ...(profile && { profile }),
     },
-    published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes: [...changes, ...falls] },
+    published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes: [...changes, ...rowsFell] },
   }
 }
 
@@ -106,19 +106,19 @@ export function planCurrentTable(
   load: SqlStagedTable,
 ): LoadPlan {
   const { target, held: heldColumns, reading, written } = load
-  const now = planTableAfterLoad(dialect, currentShape, {
+  const plan = planTableAfterLoad(dialect, currentShape, {
     target,
     held: heldColumns,
     reading,
     sourceRows: written?.rows,
   })
-  const types = (columns: readonly StagingColumn[]) =>
+  const joinTypes = (columns: readonly StagingColumn[]) =>
     columns
       .map(({ name, type }) => `${name}\0${type}`)
       .toSorted()
       .join('\0')
-  if (types(now.columns) !== types(load.columns)) throw concurrentlyChanged(load.qualifiedName)
-  return now
+  if (joinTypes(plan.columns) !== joinTypes(load.columns)) throw concurrentlyChanged(load.qualifiedName)
+  return plan
 }
 
 /** Returns whether a change of a table requires its views to be recreated. */

@@ -77,8 +77,9 @@ export async function publishRun(
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted()
       try {
-        const already = tries > 0 ? await findEarlierPublication() : undefined
-        if (already) return already
+        // The try before may have published the run, although it ended with an error.
+        const publishedBefore = tries > 0 ? await findEarlierPublication() : undefined
+        if (publishedBefore) return publishedBefore
         // This process has recorded a decision for the run that is still pending. A second one would publish the run twice.
         if (first.decided) throw tableInUse(first.qualifiedName)
         for (const [index, load] of loads.entries())
@@ -118,11 +119,11 @@ async function publishInTransaction(
 ): Promise<Publication> {
   const { run, attempt } = planned[0]!.load.target
   const session = await dialect.open({ role: 'service' })
-  let old: TablePlace[] = []
+  let replacedTables: TablePlace[] = []
   let isPublished = false
   try {
     const publication = await session.transaction(async () => {
-      old = []
+      replacedTables = []
       await lockLedger(dialect, session)
       const earlier = await findPublication(dialect, session, run)
       if (earlier) return earlier
@@ -132,7 +133,11 @@ async function publishInTransaction(
       const above = viewsAbove(await listManagedViews(dialect, session), places)
       await dropViews(dialect, session, above)
       const tables: PublishedTable[] = []
-      for (const one of planned) tables.push(await swapTable(dialect, session, one, options, old))
+      for (const publication of planned) {
+        const { published, retiredTable } = await swapTable(dialect, session, publication, options)
+        tables.push(published)
+        if (retiredTable) replacedTables.push(retiredTable)
+      }
       await recreateViews(dialect, session, above).catch((error: unknown) => {
         throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.qualifiedName).join(', '))
       })
@@ -142,7 +147,7 @@ async function publishInTransaction(
     })
     // A merge publishes another table than the staging table, so the staging table is dropped.
     for (const { load, merged } of planned) load.published = isPublished && merged === undefined
-    await runCleanup(() => dropOldTables(dialect, session, old), options)
+    await runCleanup(() => dropReplacedTables(dialect, session, replacedTables), options)
     return publication
   } catch (error) {
     await session[Symbol.asyncDispose]()
@@ -150,14 +155,16 @@ async function publishInTransaction(
   }
 }
 
-/** Replaces one table by its staging table. Throws WAREHOUSE_BUSY if another run changed the table after `planPublication`. */
+/**
+ * Replaces one table by its staging table. Returns the replaced table under its hidden name, if there was one. Throws WAREHOUSE_BUSY if
+ * another run changed the table after `planPublication`.
+ */
 async function swapTable(
   dialect: SqlDialect,
   session: SqlSession,
   planned: PlannedPublication,
   options: PublishOptions,
-  old: TablePlace[],
-): Promise<PublishedTable> {
+): Promise<{ published: PublishedTable; retiredTable: TablePlace | undefined }> {
   const { load } = planned
   const { schema, table, run } = load.target
   const place = { schema, name: table }
@@ -167,23 +174,26 @@ async function swapTable(
     planned,
     options,
   )
-  if (currentShape) {
-    const aside = { schema, name: retiredTableName(currentShape.id, run) }
-    await session.execute(dialect.changes.rename(place, aside.name))
+  const retiredTable = currentShape && { schema, name: retiredTableName(currentShape.id, run) }
+  if (retiredTable) {
+    await session.execute(dialect.changes.rename(place, retiredTable.name))
     await dropMark(dialect, session, currentShape.id)
-    old.push(aside)
   }
   const from = tableToPublish(planned)
   await session.execute(dialect.changes.rename(from, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
   await setMark(dialect, session, from.id, mark)
-  return published
+  return { published, retiredTable }
 }
 
 /** Drops the replaced tables and closes the session. A sweep drops tables that readers still hold. */
-async function dropOldTables(dialect: SqlDialect, session: SqlSession, old: readonly TablePlace[]): Promise<void> {
+async function dropReplacedTables(
+  dialect: SqlDialect,
+  session: SqlSession,
+  replacedTables: readonly TablePlace[],
+): Promise<void> {
   try {
-    for (const place of old) await session.execute(dialect.changes.dropTable(place))
+    for (const place of replacedTables) await session.execute(dialect.changes.dropTable(place))
   } catch {
   } finally {
     await session[Symbol.asyncDispose]()
@@ -200,8 +210,8 @@ async function findDuplicateKey(
   const text = `select ${keys} from ${load.stagingTable} group by ${keys} having count(*) > 1`
   return withSession(dialect, { role: 'read', signal }, async (session) => {
     for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
-      const [twice] = rows
-      return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+      const [duplicateKey] = rows
+      return duplicateKey?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
     }
     return undefined
   })
@@ -272,9 +282,9 @@ async function assertViewsAboveCompile(
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const { changedLoads, above } = tablesWithViewChanges(dialect, planned, views)
-  const substitutes = changedLoads.map((one) => {
-    const { schema, table } = one.load.target
-    return [placeKey({ schema, name: table }), tableToPublish(one)] as const
+  const substitutes = changedLoads.map((publication) => {
+    const { schema, table } = publication.load.target
+    return [placeKey({ schema, name: table }), tableToPublish(publication)] as const
   })
   return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
     throw viewRebuildProblem(dialect, error, above, changedLoads.map(({ load }) => load.qualifiedName).join(', '))
@@ -292,10 +302,10 @@ async function makeDecision(
   const { run, attempt } = planned[0]!.load.target
   const tables = []
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
-  for (const one of planned) {
-    const { schema, table } = one.load.target
-    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, one, options)
-    const { name, id } = tableToPublish(one)
+  for (const publication of planned) {
+    const { schema, table } = publication.load.target
+    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, publication, options)
+    const { name, id } = tableToPublish(publication)
     const aside = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
     await setMark(dialect, sessions.ledger, id, mark)

@@ -20,24 +20,24 @@ export async function exposeStagedRows(
 ): Promise<StagedRowsPreview> {
   const schema = hiddenSchemaName('shown', attempt, tables)
   const qualifiedName = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
-  const service = <Result>(callback: (session: SqlSession) => Promise<Result>) =>
+  const runAsService = <Result>(callback: (session: SqlSession) => Promise<Result>) =>
     withSession(dialect, { role: 'service' }, callback).catch((error: unknown) => {
       throw toWarehouseProblem(dialect, error, qualifiedName)
     })
   try {
-    await service(async (session) => {
+    await runAsService(async (session) => {
       await dropPreview(dialect, session, schema)
       for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
       for (const table of tables) await createPreviewView(dialect, session, { schema, name: table.table }, table)
     })
   } catch (error) {
-    await service((session) => dropPreview(dialect, session, schema)).catch(() => {})
+    await runAsService((session) => dropPreview(dialect, session, schema)).catch(() => {})
     throw error
   }
   return {
     schema,
     oldRows: (query) => findOldRows(dialect, tables, query),
-    [Symbol.asyncDispose]: () => service((session) => dropPreview(dialect, session, schema)),
+    [Symbol.asyncDispose]: () => runAsService((session) => dropPreview(dialect, session, schema)),
   }
 }
 
@@ -99,7 +99,7 @@ async function findOldRows(
     const reaches = (place: TablePlace): boolean => {
       if (visited.has(placeKey(place))) return false
       visited.add(placeKey(place))
-      return (readsByView.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))
+      return (readsByView.get(placeKey(place)) ?? []).some((read) => isOld(read) || reaches(read))
     }
     if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }

@@ -27,7 +27,7 @@ import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
 import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
 /** The maximum number of columns of a table, including those that vanished from the source. */
-const mostColumns = 1_000
+const maxColumns = 1_000
 
 export class SqlStagedTable implements StagedTable {
   readonly target: LoadTarget
@@ -82,7 +82,7 @@ export class SqlStagedTable implements StagedTable {
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
     const columns = this.target.columns.map(({ name }) => {
       const column = byName.get(name)!
-      return { ...column, stored: storedIn(types.describe(column.type), column) }
+      return { ...column, stored: tupleType(types.describe(column.type), column) }
     })
     const { run, attempt } = this.target
     try {
@@ -130,7 +130,7 @@ export class SqlStagedTable implements StagedTable {
 }
 
 /** Returns the type of the tuples for a column that is stored as this type. */
-function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
+function tupleType(type: StoredType, { dataType }: StagingColumn): StoredType {
   if (type.dataType === dataType) return type
   // A text type, or JSON stored as text; otherwise TEXT if no narrower type is known.
   return { dataType: /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? dataType : 'TEXT' }
@@ -182,7 +182,7 @@ async function createStagingTable(
 ): Promise<string> {
   // The source also feeds the columns that the table excludes, so they exist until the rows are written.
   const stagingColumns = [...columns, ...ignored]
-  if (stagingColumns.length > mostColumns)
+  if (stagingColumns.length > maxColumns)
     throw new WarehouseProblem(
       'TOO_MANY_COLUMNS',
       `${qualifiedName} would have more than 1,000 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
@@ -199,6 +199,7 @@ async function createStagingTable(
 const attemptTaken = ({ run, attempt }: LoadTarget) =>
   new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
 
+/** Throws TABLE_NOT_OURS if the place has a table or view that no load created. */
 export function assertTableOwned(existing: TableShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.kind !== 'LOADED')
     throw new WarehouseProblem(

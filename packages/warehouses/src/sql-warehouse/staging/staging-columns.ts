@@ -15,7 +15,7 @@ export const typeRules = (types: DialectTypes): TypeRules => ({
   storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {
     const type = types.widest(one.type, other.type)
-    return { type, dataType: storedAs(types, type, one, other) }
+    return { type, dataType: widestDataType(types, type, one, other) }
   },
 })
 
@@ -45,12 +45,14 @@ const plainText = (dataType: DataType): DataType =>
 
 type StoredColumn = Pick<StagingColumn, 'type' | 'dataType'>
 
-function storedAs(types: DialectTypes, type: string, before: StoredColumn, after: StoredColumn): DataType {
+/** Returns the data type of a column that `type` widens from two columns. */
+function widestDataType(types: DialectTypes, type: string, one: StoredColumn, other: StoredColumn): DataType {
   if (types.isText(type)) {
-    const texts = [before, after].every((one) => types.isText(one.type))
-    return texts ? widestText(before.dataType, after.dataType) : 'TEXT'
+    const areTexts = types.isText(one.type) && types.isText(other.type)
+    return areTexts ? widestText(one.dataType, other.dataType) : 'TEXT'
   }
-  return type === after.type ? after.dataType : type === before.type ? before.dataType : types.describe(type).dataType
+  const unchanged = [other, one].find((column) => column.type === type)
+  return (unchanged ?? types.describe(type)).dataType
 }
 
 /** Returns the data types of columns if the server type does not determine them. */

@@ -10,7 +10,7 @@ import { findRelation, listRelations, listSchemas, withSession } from '../table-
 const transformationSeconds = 7_200
 
 /** A schema name that no client can have. It maps the names of the target tables to their staging tables. */
-const waitingSchema = ''
+const stagingSchema = ''
 
 /**
  * See `Loader.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
@@ -25,17 +25,21 @@ export async function runTransformation(
   const [first] = loads
   if (statements.length === 0 || !first) return
   const timeoutSignal = AbortSignal.timeout(transformationSeconds * 1_000)
-  const inTime = AbortSignal.any([signal, timeoutSignal])
+  const stopSignal = AbortSignal.any([signal, timeoutSignal])
   try {
     const relations = await withSession(dialect, { role: 'service', signal }, async (session) => {
       for (const { staging } of loads)
         for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
       return listRelations(dialect, session, await listSchemas(dialect, session))
     })
-    await withSession(dialect, { role: 'load', signal: inTime, seconds: transformationSeconds }, async (session) => {
-      for (const [index, statement] of statements.entries())
-        await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, inTime)
-    })
+    await withSession(
+      dialect,
+      { role: 'load', signal: stopSignal, seconds: transformationSeconds },
+      async (session) => {
+        for (const [index, statement] of statements.entries())
+          await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, stopSignal)
+      },
+    )
     await withSession(dialect, { role: 'service', signal }, async (session) => {
       for (const load of loads) await assertStagingKept(dialect, session, load)
     })
@@ -64,13 +68,13 @@ async function runStatement(
   signal: AbortSignal,
 ): Promise<void> {
   const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
-  const staged = new Map(loads.map((load) => [load.target.table, load.staging]))
+  const stagingByTable = new Map(loads.map((load) => [load.target.table, load.staging]))
   const { text } = resolveNames(statement, {
-    schemas: [waitingSchema],
-    relations: [...[...staged.keys()].map((name) => ({ schema: waitingSchema, name })), ...relations],
+    schemas: [stagingSchema],
+    relations: [...[...stagingByTable.keys()].map((name) => ({ schema: stagingSchema, name })), ...relations],
     whole: true,
     language: withWriteKeywords(dialect.language ?? defaultLanguage),
-    address: (place) => dialect.names.place(place.schema === waitingSchema ? staged.get(place.name)! : place),
+    address: (place) => dialect.names.place(place.schema === stagingSchema ? stagingByTable.get(place.name)! : place),
   })
   try {
     await session.execute({ texts: [text], values: [] })
@@ -80,6 +84,7 @@ async function runStatement(
   }
 }
 
+/** Returns the language with the keywords before table names in statements that write. */
 const withWriteKeywords = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
   tokensOf,
   opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
@@ -102,8 +107,8 @@ function statementProblem(dialect: SqlDialect, error: unknown, statementName: st
 
 /** Checks that the statements changed only the rows of the staging table, and not the table itself. */
 async function assertStagingKept(dialect: SqlDialect, session: SqlSession, load: SqlStagedTable): Promise<void> {
-  const now = await findRelation(dialect, session, load.staging)
-  if (now?.id !== load.id)
+  const stagingTable = await findRelation(dialect, session, load.staging)
+  if (stagingTable?.id !== load.id)
     throw transformationFailed(`The transformation dropped or renamed table "${load.target.table}". Keep that table.`)
   load.transformed = true
 }

@@ -10,6 +10,7 @@ export interface ManagedView extends TablePlace {
   mark: RelationMark & { view: ViewMark }
 }
 
+/** Lists the views that have a mark in the ledger. */
 export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
   const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
@@ -31,8 +32,8 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
       // A view that is found again must follow its new dependency.
-      const before = dependents.indexOf(view)
-      if (before >= 0) dependents.splice(before, 1)
+      const earlierPosition = dependents.indexOf(view)
+      if (earlierPosition >= 0) dependents.splice(earlierPosition, 1)
       dependents.push(view)
       visit(view)
     }
@@ -41,6 +42,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return dependents
 }
 
+/** Drops views, dependents first. `views` are in the order of `viewsAbove`. */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -72,10 +74,10 @@ export async function recreateViews(
 export async function assertViewsCompile(
   dialect: SqlDialect,
   views: readonly ManagedView[],
-  givenSubstitutes: TableSubstitutes,
+  tableSubstitutes: TableSubstitutes,
 ): Promise<ReadonlySet<string>> {
   if (views.length === 0) return new Set()
-  const substitutes = new Map(givenSubstitutes)
+  const substitutes = new Map(tableSubstitutes)
   const createdViews: TablePlace[] = []
   await withSession(dialect, { role: 'service' }, async (session) => {
     try {
@@ -85,10 +87,10 @@ export async function assertViewsCompile(
           { text: view.mark.view.asked, schemas: [view.schema] },
           { substitutes },
         )
-        const qualifiedName = { schema: view.schema, name: hiddenName('view', randomUUID()) }
-        createdViews.push(qualifiedName)
-        for (const statement of dialect.changes.createView(qualifiedName, text)) await session.execute(statement)
-        substitutes.set(placeKey(view), qualifiedName)
+        const hiddenView = { schema: view.schema, name: hiddenName('view', randomUUID()) }
+        createdViews.push(hiddenView)
+        for (const statement of dialect.changes.createView(hiddenView, text)) await session.execute(statement)
+        substitutes.set(placeKey(view), hiddenView)
       }
     } finally {
       for (const place of createdViews.toReversed())

@@ -70,13 +70,15 @@ export interface FilledTable extends TablePlace {
   mark: RelationMark
 }
 
-/** Runs as role `load` and uses the types of the query. */
+/** Creates a hidden table, with the types of the query, and fills it as role `load`. Tries again if another publication is renaming tables. */
 export const createFilledTable = (
   dialect: SqlDialect,
-  ...given: TailOf<Parameters<typeof tryCreateFilledTable>>
-): Promise<FilledTable> => retryOnMissingTable(dialect, () => tryCreateFilledTable(dialect, ...given))
-
-type TailOf<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
+  place: TablePlace,
+  view: ViewMark,
+  limits: ViewLimits,
+  signal: AbortSignal,
+): Promise<FilledTable> =>
+  retryOnMissingTable(dialect, () => tryCreateFilledTable(dialect, place, view, limits, signal))
 
 /** Returns a hidden table with the rows of a materialised view, or without rows if the view is to be created empty. */
 async function tryCreateFilledTable(
@@ -90,9 +92,9 @@ async function tryCreateFilledTable(
   const names = uniqueNames(viewColumns.map(({ name }) => name))
   const columns = viewColumns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
-  const passing: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
+  const temporaryMark: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
   const id = await withSession(dialect, { role: 'service' }, (session) =>
-    createFillableTable(dialect, session, place, columns, passing),
+    createFillableTable(dialect, session, place, columns, temporaryMark),
   )
   try {
     const rows = await withSession(dialect, { role: 'load', schemas: [schema], seconds, signal }, async (session) => {
@@ -123,7 +125,7 @@ export async function dropRelation(
 export interface ViewReplacement {
   place: TablePlace
   /** The views and tables that the new view replaces, also at other places. */
-  instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
+  replaced: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
   /** The filled table of a materialised view, or the query of a plain view. */
   newView: FilledTable | ViewMark
 }
@@ -134,14 +136,14 @@ export interface ViewReplacement {
  */
 export async function replaceInTransaction(
   dialect: SqlDialect,
-  { place, instead, newView }: ViewReplacement,
+  { place, replaced, newView }: ViewReplacement,
 ): Promise<void> {
   await withSession(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
       await lockLedger(dialect, session)
       const above = viewsAbove(await listManagedViews(dialect, session), [place])
       await dropViews(dialect, session, above)
-      for (const relation of instead) await dropRelation(dialect, { tables: session, ledger: session }, relation)
+      for (const relation of replaced) await dropRelation(dialect, { tables: session, ledger: session }, relation)
       if ('mark' in newView) {
         await session.execute(dialect.changes.rename(newView, place.name))
         for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
@@ -160,6 +162,7 @@ export async function replaceInTransaction(
   )
 }
 
+/** Returns the problem of views that would be invalid over the new view. `above` are their names. */
 export const viewsAboveProblem = (
   dialect: SqlDialect,
   error: unknown,
@@ -177,25 +180,25 @@ export const viewsAboveProblem = (
 /** Works like `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
 export async function replaceByDecision(
   dialect: SqlDialect,
-  { place, instead, newView }: ViewReplacement,
+  { place, replaced, newView }: ViewReplacement,
 ): Promise<void> {
   const checkedViews = await assertViewsAboveCompile(dialect, place, newView)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in newView ? newView : undefined
   const mark: RelationMark = 'mark' in newView ? newView.mark : { kind: 'VIEW', view: newView }
-  const before = instead.find(isHere)
+  const relationHere = replaced.find(isHere)
   // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
-  const keptRelation = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
+  const keptRelation = relationHere?.kind === (table ? 'TABLE' : 'VIEW') ? relationHere : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
     const existing = await findRelation(dialect, sessions.tables, place)
-    if (existing?.id !== before?.id || hasUncheckedViews(above, checkedViews))
+    if (existing?.id !== relationHere?.id || hasUncheckedViews(above, checkedViews))
       throw concurrentlyChanged(quotePlace(place))
-    const dropped = (relation: ViewReplacement['instead'][number]): DecisionStep[] => {
+    const dropSteps = (relation: ViewReplacement['replaced'][number]): DecisionStep[] => {
       const { schema, name, id, kind } = relation
       return relation === keptRelation ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
     }
-    const steps = instead.filter(isHere).flatMap(dropped)
+    const steps = replaced.filter(isHere).flatMap(dropSteps)
     if (table) {
       const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
       steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
@@ -206,15 +209,18 @@ export async function replaceByDecision(
       steps.push({ kind: 'VIEW', place: { schema, name }, query: keptMark.view.query, kept: true })
       marks.push({ place: { schema, name }, id, mark: keptMark })
     }
-    steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
-    await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })
+    steps.push(...replaced.filter((relation) => !isHere(relation)).flatMap(dropSteps))
+    await recordDecision(dialect, sessions, { steps, marks, forgotten: replaced.map(({ id }) => id) })
   })
   await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
-  const now = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
-  if (now?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
+  const published = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
+  if (published?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
 }
 
-/** Compiles the views above over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
+/**
+ * Compiles the views above over the new one, under a hidden name. Returns the ids of the views that compile. Throws VIEWS_DEPEND, with
+ * nothing changed, if one does not.
+ */
 async function assertViewsAboveCompile(
   dialect: SqlDialect,
   place: TablePlace,

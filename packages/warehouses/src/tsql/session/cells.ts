@@ -14,14 +14,14 @@ export interface ColumnDescription {
 }
 
 /** The driver's names for result types with their width in the length. */
-const byLength: Record<string, Record<number, string>> = {
+const typeNamesByLength: Record<string, Record<number, string>> = {
   IntN: { 1: 'tinyint', 2: 'smallint', 4: 'int', 8: 'bigint' },
   FloatN: { 4: 'real', 8: 'float' },
   MoneyN: { 4: 'smallmoney', 8: 'money' },
   DateTimeN: { 4: 'smalldatetime', 8: 'datetime' },
 }
 
-const byName: Record<string, string> = {
+const typeNames: Record<string, string> = {
   BitN: 'bit',
   DecimalN: 'decimal',
   NumericN: 'decimal',
@@ -29,8 +29,9 @@ const byName: Record<string, string> = {
   Variant: 'sql_variant',
 }
 
+/** Returns the type of a result column, as a table column would have it. */
 export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
-  const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
+  const name = typeNamesByLength[type.name]?.[dataLength ?? 0] ?? typeNames[type.name] ?? type.name.toLowerCase()
   // A text of at least this length has an unlimited type.
   const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength
   return typeText({ type: name, max_length: bytes, precision, scale })
@@ -49,10 +50,10 @@ export function losesDigits(type: SqlType): boolean {
 export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => RowCell {
   const format = (value: unknown): RowCell => {
     if (dataType === 'DECIMAL')
-      return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
+      return typeof value === 'number' ? value.toFixed(scale) : removeTrailingZeros(String(value), type)
     if (dataType === 'JSONB') return parseJsonCell(String(value))
     if (dataType === 'FLOAT') return typeof value === 'number' ? toShortestFloat(value) : String(value)
-    if (value instanceof Date) return dateText(value as PreciseDate, type)
+    if (value instanceof Date) return formatDate(value as PreciseDate, type)
     if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`
     if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
     return JSON.stringify(value)
@@ -63,12 +64,13 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
 /** The driver stores fractions finer than a millisecond in an extra property, in seconds. */
 type PreciseDate = Date & { nanosecondsDelta?: number }
 
-function dateText(value: PreciseDate, type: SqlType): string {
-  const [day, rest = ''] = value.toISOString().replace('Z', '').split('T')
+function formatDate(value: PreciseDate, type: SqlType): string {
+  const [day, isoTime = ''] = value.toISOString().replace('Z', '').split('T')
   if (type === 'date') return day!
-  const micro = Math.round((value.nanosecondsDelta ?? 0) * 1e7)
-  const fraction = `${rest.slice(9)}${String(micro).padStart(4, '0')}`.replace(/0+$/, '')
-  const time = rest.slice(0, 8) + (fraction === '' ? '' : `.${fraction}`)
+  const milliseconds = isoTime.slice(9)
+  const hundredNanoseconds = Math.round((value.nanosecondsDelta ?? 0) * 1e7)
+  const fraction = `${milliseconds}${String(hundredNanoseconds).padStart(4, '0')}`.replace(/0+$/, '')
+  const time = isoTime.slice(0, 8) + (fraction === '' ? '' : `.${fraction}`)
   if (type.startsWith('time')) return time
   return `${day} ${time}${type.startsWith('datetimeoffset') ? '+00' : ''}`
 }
@@ -83,5 +85,5 @@ function toShortestFloat(value: number): number {
 }
 
 /** Removes the trailing zeros of a decimal without an explicit size, where they are not significant. */
-const withoutNoughts = (text: string, type: SqlType): string =>
+const removeTrailingZeros = (text: string, type: SqlType): string =>
   describeType(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

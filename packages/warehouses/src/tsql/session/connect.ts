@@ -6,8 +6,10 @@ import type { DatabaseLogin } from '../tsql-settings.ts'
 /** Bytes of a protocol packet: four times the driver's default, below the size of one TLS record. */
 const packetSize = 16_000
 const signInTimeoutMs = 15_000
-const untilCancelled = 5_000
+/** Milliseconds for which the driver waits until a cancelled statement ends. */
+const cancelTimeoutMs = 5_000
 
+/** Connects and signs in. Throws the driver's error, and closes the connection, if that fails. */
 export async function openConnection(login: DatabaseLogin): Promise<Connection> {
   const isolation = login.isolation === undefined ? {} : isolationOptions(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
@@ -20,7 +22,7 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
       trustServerCertificate: login.trustServerCertificate,
       connectTimeout: signInTimeoutMs,
       requestTimeout: 0,
-      cancelTimeout: untilCancelled,
+      cancelTimeout: cancelTimeoutMs,
       abortTransactionOnError: true,
       useUTC: true,
       packetSize,

@@ -1,7 +1,7 @@
 import type { Connection } from 'tedious'
 import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../../sql-warehouse/sql-dialect.ts'
-import { type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
+import { type BoundValue, type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
 import type { RowCell } from '../../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
 import { assertSingleQuery } from '../statements/assert-single-query.ts'
@@ -27,19 +27,20 @@ export async function* readQueryRows(
 ): AsyncGenerator<ReadRows> {
   const text = trimStatementEnd(request.text)
   assertSingleQuery(text)
-  let described: readonly ReadColumn[] = await describedBy(connection, { ...request, text }, bounds)
-  if (!described.some(({ type }) => losesDigits(type))) {
+  let columns: readonly ReadColumn[] = await describeColumns(connection, { ...request, text }, bounds)
+  if (!columns.some(({ type }) => losesDigits(type))) {
     try {
       yield* withErrorPosition(text, streamBatches(connection, bindValues(text, request.values), batch, bounds))
       return
     } catch (error) {
       if (!(error instanceof RoundedColumns)) throw error
-      described = error.columns
+      columns = error.columns
     }
   }
-  yield* streamBatches(connection, bindValues(asTexts(text, described), request.values), batch, bounds, described)
+  yield* streamBatches(connection, bindValues(readAsText(text, columns), request.values), batch, bounds, columns)
 }
 
+/** Returns the columns of a query. Runs it only if the server cannot describe it in advance. */
 export async function columnsOf(
   connection: Connection,
   text: string,
@@ -47,8 +48,8 @@ export async function columnsOf(
 ): Promise<readonly ReadColumn[]> {
   const query = { text: trimStatementEnd(text), values: [] }
   assertSingleQuery(query.text)
-  const described = await describedBy(connection, query, bounds)
-  if (described.length > 0) return described
+  const describedColumns = await describeColumns(connection, query, bounds)
+  if (describedColumns.length > 0) return describedColumns
   for await (const { columns } of readQueryRows(connection, query, { rows: 1, bytes: () => 1 }, bounds)) return columns
   return []
 }
@@ -64,7 +65,10 @@ class RoundedColumns extends Error {
   }
 }
 
-/** The server reports the line and the word of the error: the position of the word in the line is the column. */
+/**
+ * Yields the rows. Adds the column to an error of the server, which reports only the line and the word: the position of the word in the
+ * line is the column.
+ */
 async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
   try {
     yield* rows
@@ -82,20 +86,21 @@ async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>):
 function bindValues(text: string, values: readonly (string | null)[]): SqlStatement {
   const texts = ['']
   const bindings: (string | number | null)[] = []
-  let copied = 0
+  let copiedTo = 0
   for (const { kind, text: mark, start, end } of tsqlTokens(text)) {
     const value = kind === 'parameter' ? values[Number(mark.slice(1)) - 1] : undefined
     if (value === undefined) continue
-    texts[texts.length - 1] += text.slice(copied, start)
-    bindings.push(asNumber(value))
+    texts[texts.length - 1] += text.slice(copiedTo, start)
+    bindings.push(parseExactNumber(value))
     texts.push('')
-    copied = end
+    copiedTo = end
   }
-  texts[texts.length - 1] += text.slice(copied)
+  texts[texts.length - 1] += text.slice(copiedTo)
   return { texts, values: bindings }
 }
 
-function asNumber(value: string | null): string | number | null {
+/** Returns a number if the text is one that a double represents exactly; otherwise the value. */
+function parseExactNumber(value: string | null): string | number | null {
   if (value === null || !/^-?(0|[1-9]\d*)(\.\d+)?$/.test(value)) return value
   const number = Number(value)
   return String(number) === value && (Number.isSafeInteger(number) || !Number.isInteger(number)) ? number : value
@@ -105,21 +110,18 @@ function asNumber(value: string | null): string | number | null {
  * Returns the server's description of the columns before it runs the query; an empty list if the server cannot describe them.
  * Then the run itself reports the reason.
  */
-async function describedBy(
+async function describeColumns(
   connection: Connection,
   { text, values }: ReadRequest,
   bounds: RowBounds,
 ): Promise<ReadColumn[]> {
   const { texts, values: bindings } = bindValues(text, values)
-  const declared = bindings.map(
-    (value, index) =>
-      `@p${index + 1} ${typeof value !== 'number' ? 'nvarchar(max)' : Number.isInteger(value) ? 'bigint' : 'float'}`,
-  )
+  const declarations = bindings.map((value, index) => `@p${index + 1} ${parameterTypeName(value)}`)
   const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
   const columns: ReadColumn[] = []
   const { completion: requestDone } = sendRequest(
     connection,
-    sql`exec sp_describe_first_result_set ${query}, ${declared.join(', ') || null}, 0`,
+    sql`exec sp_describe_first_result_set ${query}, ${declarations.join(', ') || null}, 0`,
     bounds,
     {
       row: (cells) => {
@@ -135,10 +137,16 @@ async function describedBy(
   return columns
 }
 
-const textOrDefault = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
+/** Returns the type with which a value is bound. */
+function parameterTypeName(value: BoundValue): string {
+  if (typeof value !== 'number') return 'nvarchar(max)'
+  return Number.isInteger(value) ? 'bigint' : 'float'
+}
+
+const textOrDefault = (value: unknown, fallback: string): string => (typeof value === 'string' ? value : fallback)
 
 /** Returns an outer query that reads these columns as text, in the order of the inner query. */
-function asTexts(text: string, columns: readonly ReadColumn[]): string {
+function readAsText(text: string, columns: readonly ReadColumn[]): string {
   const { before, from, by, rest } = splitOrderedQuery(text, columns)
   const columnList = columns.map(({ type }, index) => {
     const name = columnName(index)
@@ -160,12 +168,13 @@ async function* streamBatches(
   let rowBatch: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
   let failure: { error: unknown } | undefined
   let hasEnded = false
-  let moved = Promise.withResolvers<void>()
+  /** Resolves when a batch is full, and at the end. */
+  let batchReady = Promise.withResolvers<void>()
   const { request, completion: requestDone } = sendRequest(connection, statement, bounds, {
     columns(descriptions) {
       // Ignores a second result, because the text is one query.
       if (columns) return
-      columns = descriptions.map((each, index) => knownColumns?.[index] ?? toReadColumn(each))
+      columns = descriptions.map((description, index) => knownColumns?.[index] ?? toReadColumn(description))
       readers = columns.map((column) => cellReader(column.type, column))
       if (knownColumns || !columns.some(({ type }) => losesDigits(type))) return
       failure = { error: new RoundedColumns(columns) }
@@ -181,25 +190,28 @@ async function* streamBatches(
       rowBatch.bytes += cellBytes(cells)
       if (rowBatch.rows.length < batch.rows && rowBatch.bytes < batch.bytes()) return
       request.pause()
-      moved.resolve()
+      batchReady.resolve()
     },
   })
   const finished = requestDone
-    .catch((error: unknown) => (failure ??= { error }))
+    .catch((error: unknown) => {
+      failure ??= { error }
+    })
     .finally(() => {
       hasEnded = true
-      moved.resolve()
+      batchReady.resolve()
     })
   try {
-    for (let first = true; ; first = false) {
-      await moved.promise
+    let isFirst = true
+    for (;;) {
+      await batchReady.promise
       if (failure) throw failure.error
       const { rows, bytes } = rowBatch
-      if (columns && (first || rows.length > 0)) yield { columns, rows, bytes }
+      if (columns && (isFirst || rows.length > 0)) yield { columns, rows, bytes }
       if (hasEnded) return
+      isFirst = false
       rowBatch = { rows: [], bytes: 0 }
-      moved = Promise.withResolvers()
-      if (hasEnded) return
+      batchReady = Promise.withResolvers()
       request.resume()
     }
   } finally {
@@ -218,8 +230,8 @@ function toReadColumn(described: DriverCell['metadata']): ReadColumn {
 
 /** Returns the approximate size of the cells as text. */
 function cellBytes(cells: readonly DriverCell[]): number {
-  let bytes = 0
-  for (const { value } of cells)
-    bytes += typeof value === 'string' ? value.length : Buffer.isBuffer(value) ? 2 * value.length : 8
-  return bytes
+  return cells.reduce((bytes, { value }) => {
+    if (typeof value === 'string') return bytes + value.length
+    return bytes + (Buffer.isBuffer(value) ? 2 * value.length : 8)
+  }, 0)
 }

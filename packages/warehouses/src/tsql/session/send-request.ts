@@ -20,14 +20,12 @@ export interface RequestListener {
   row?(cells: readonly DriverCell[]): void
 }
 
-const parameterType = (value: BoundValue) =>
-  typeof value === 'boolean'
-    ? TYPES.Bit
-    : typeof value !== 'number'
-      ? TYPES.NVarChar
-      : Number.isInteger(value)
-        ? TYPES.BigInt
-        : TYPES.Float
+/** Returns the driver's type with which a value is bound. */
+function parameterType(value: BoundValue) {
+  if (typeof value === 'boolean') return TYPES.Bit
+  if (typeof value !== 'number') return TYPES.NVarChar
+  return Number.isInteger(value) ? TYPES.BigInt : TYPES.Float
+}
 
 /**
  * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, because the server
@@ -55,13 +53,11 @@ export function sendRequest(
   const stop = () => request.cancel()
   // The driver's own timer stops at the first row.
   let timedOut = false
-  const clock =
-    seconds === undefined
-      ? undefined
-      : setTimeout(() => {
-          timedOut = true
-          request.cancel()
-        }, seconds * 1_000)
+  const cancelLate = () => {
+    timedOut = true
+    request.cancel()
+  }
+  const timer = seconds === undefined ? undefined : setTimeout(cancelLate, seconds * 1_000)
   connection.once('end', rejectAsLost)
   signal?.addEventListener('abort', stop, { once: true })
   if (statement.values.length === 0) connection.execSqlBatch(request)
@@ -72,7 +68,7 @@ export function sendRequest(
       throw timedOut ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
     })
     .finally(() => {
-      clearTimeout(clock)
+      clearTimeout(timer)
       connection.off('end', rejectAsLost)
       signal?.removeEventListener('abort', stop)
     })

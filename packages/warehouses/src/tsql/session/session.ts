@@ -6,8 +6,8 @@ import { openConnection } from './connect.ts'
 import { columnsOf, readQueryRows } from './read-rows.ts'
 import { type RowBounds, sendRequest } from './send-request.ts'
 
-/** Milliseconds that a change of tables waits for their readers. */
-const cancelWaitMs = 10_000
+/** Milliseconds that a change of tables waits for a lock, which readers of the tables hold. */
+const lockTimeoutMs = 10_000
 
 export async function openSession(
   access: ClientAccess,
@@ -49,7 +49,7 @@ export class TsqlSession implements SqlSession {
 
   /** Runs `callback` in a transaction. If `callback` throws, rolls the transaction back. */
   async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
-    await this.execute(plainSql(`set lock_timeout ${cancelWaitMs}`))
+    await this.execute(plainSql(`set lock_timeout ${lockTimeoutMs}`))
     await this.#step('beginTransaction')
     try {
       const result = await callback()

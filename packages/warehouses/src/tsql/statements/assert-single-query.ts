@@ -21,12 +21,13 @@ export function assertSingleQuery(text: string): void {
   assertPlainComments(text)
   const tokens = tsqlTokens(text)
   const [first] = tokens
-  if (first?.kind !== 'word' || !/^(select|with)$/i.test(first.text)) {
-    if (first?.text !== '(') throw notASingleQuery()
-  }
+  const startsWithParenthesis = first?.text === '('
+  const startsWithKeyword = first?.kind === 'word' && /^(select|with)$/i.test(first.text)
+  if (!startsWithKeyword && !startsWithParenthesis) throw notASingleQuery()
   let depth = 0
   let queries = 0
-  let joined = true
+  /** Whether a SELECT may follow: at the start, and after UNION, EXCEPT or INTERSECT. */
+  let maySelectFollow = true
   for (const [index, token] of tokens.entries()) {
     if (token.text === '(' && token.kind === 'sign') depth += 1
     if (token.text === ')' && token.kind === 'sign') depth -= 1
@@ -40,14 +41,14 @@ export function assertSingleQuery(text: string): void {
     if (word === 'predict' && next?.text === '(') throw forbiddenWord(token)
     if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbiddenWord(token)
     if (depth > 0) continue
-    if (word === 'union' || word === 'except' || word === 'intersect') joined = true
+    if (word === 'union' || word === 'except' || word === 'intersect') maySelectFollow = true
     if (word === 'select') {
-      if (!joined) throw notASingleQuery()
-      joined = false
+      if (!maySelectFollow) throw notASingleQuery()
+      maySelectFollow = false
       queries += 1
     }
   }
-  if (queries === 0 && first?.text !== '(') throw notASingleQuery()
+  if (queries === 0 && !startsWithParenthesis) throw notASingleQuery()
 }
 
 const notASingleQuery = () =>
@@ -74,27 +75,30 @@ export interface QueryParts {
   rest: string
 }
 
+/** Splits a query at the keywords outside of parentheses. */
 export function splitQuery(text: string): QueryParts {
   const tokens = tsqlTokens(text)
-  const top: SqlToken[] = []
+  /** The words outside of parentheses, in lower case. */
+  const words: SqlToken[] = []
   let depth = 0
   for (const token of tokens) {
     if (token.kind === 'sign' && token.text === ')') depth -= 1
-    if (depth === 0 && token.kind === 'word') top.push({ ...token, text: token.text.toLowerCase() })
+    if (depth === 0 && token.kind === 'word') words.push({ ...token, text: token.text.toLowerCase() })
     if (token.kind === 'sign' && token.text === '(') depth += 1
   }
-  const begin = top[0]?.text === 'with' ? (top.find(({ text: word }) => word === 'select')?.start ?? 0) : 0
-  const order = top.findLastIndex(({ text: word }, index) => word === 'order' && top[index + 1]?.text === 'by')
-  const option = top.findLast(({ text: word, start }) => word === 'option' && start > begin)
-  const select = top.findIndex(({ start }) => start === begin)
-  const isTop = top.slice(select + 1, select + 3).some(({ text: word }) => word === 'top')
-  const ordered = order >= 0
+  const begin = words[0]?.text === 'with' ? (words.find(({ text: word }) => word === 'select')?.start ?? 0) : 0
+  const orderIndex = words.findLastIndex(({ text: word }, index) => word === 'order' && words[index + 1]?.text === 'by')
+  const option = words.findLast(({ text: word, start }) => word === 'option' && start > begin)
+  const selectIndex = words.findIndex(({ start }) => start === begin)
+  // TOP follows SELECT, or SELECT DISTINCT.
+  const hasTop = words.slice(selectIndex + 1, selectIndex + 3).some(({ text: word }) => word === 'top')
+  const ordered = orderIndex >= 0
   return {
     before: text.slice(0, begin),
     body: text.slice(begin, option?.start),
     ordered,
-    orderedFrom: ordered ? top[order]!.start : text.length,
-    bounded: ordered && (isTop || top.slice(order).some(({ text: word }) => word === 'offset')),
+    orderedFrom: ordered ? words[orderIndex]!.start : text.length,
+    bounded: ordered && (hasTop || words.slice(orderIndex).some(({ text: word }) => word === 'offset')),
     rest: option ? text.slice(option.start) : '',
   }
 }

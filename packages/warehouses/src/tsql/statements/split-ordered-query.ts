@@ -24,21 +24,21 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
   const names = columns.map((_column, index) => columnName(index))
   if (!ordered) return { before, from: `(\n${body}\n) as user_query(${names.join(', ')})`, by: '', rest }
   const begin = before.length
-  const more: string[] = []
+  const addedExpressions: string[] = []
   const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
-    const selected = selectedAs(tokens, columns)
-    if (selected !== undefined) return `${columnName(selected)}${direction}`
-    more.push(expression)
-    return `o${more.length}${direction}`
+    const selectedIndex = findSelectedColumn(tokens, columns)
+    if (selectedIndex !== undefined) return `${columnName(selectedIndex)}${direction}`
+    addedExpressions.push(expression)
+    return `o${addedExpressions.length}${direction}`
   })
-  const list = more.map((_expression, index) => `o${index + 1}`)
+  const addedNames = addedExpressions.map((_expression, index) => `o${index + 1}`)
   const end = bounded ? begin + body.length : orderedFrom
-  const position = listEnd(text, begin, orderedFrom)
-  const inside =
-    text.slice(begin, position) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(position, end)
+  const selectListEnd = findSelectListEnd(text, begin, orderedFrom)
+  const addedList = addedExpressions.map((expression) => `, ${expression}\n`).join('')
+  const innerQuery = text.slice(begin, selectListEnd) + addedList + text.slice(selectListEnd, end)
   return {
     before,
-    from: `(\n${inside.trimEnd()}\n) as user_query(${[...names, ...list].join(', ')})`,
+    from: `(\n${innerQuery.trimEnd()}\n) as user_query(${[...names, ...addedNames].join(', ')})`,
     by: by.join(', '),
     rest,
   }
@@ -59,26 +59,29 @@ const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign'
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
-  let [begin, depth, itemTokens] = [by!.end, 0, [] as SqlToken[]]
-  const close = (end: number) => {
+  let begin = by!.end
+  let depth = 0
+  let itemTokens: SqlToken[] = []
+  const closeItem = (end: number) => {
     const last = itemTokens.length > 1 ? itemTokens.at(-1) : undefined
-    const [down, up] = [isWord(last, 'desc'), isWord(last, 'asc')]
-    if (down || up) itemTokens.pop()
+    const isDescending = isWord(last, 'desc')
+    const hasDirection = isDescending || isWord(last, 'asc')
+    if (hasDirection) itemTokens.pop()
     if (itemTokens.length > 0)
       items.push({
-        text: text.slice(begin, down || up ? last!.start : end).trim(),
+        text: text.slice(begin, hasDirection ? last!.start : end).trim(),
         tokens: itemTokens,
-        direction: down ? ' desc' : '',
+        direction: isDescending ? ' desc' : '',
       })
     itemTokens = []
   }
   for (const token of tokens) {
     if (depth === 0 && isWord(token, 'offset')) {
-      close(token.start)
+      closeItem(token.start)
       return items
     }
     if (depth === 0 && isSign(token, ',')) {
-      close(token.start)
+      closeItem(token.start)
       begin = token.end
       continue
     }
@@ -86,12 +89,12 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
     if (isSign(token, ')')) depth -= 1
     itemTokens.push(token)
   }
-  close(to)
+  closeItem(to)
   return items
 }
 
-/** Returns the result column that an item refers to, by its number or name. */
-function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
+/** Returns the index of the result column that an item refers to, by its number or name. */
+function findSelectedColumn(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
   const [token, ...others] = tokens
   if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
   if (token.kind === 'word' && /^\d+$/.test(token.text)) return Number(token.text) - 1
@@ -99,8 +102,8 @@ function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: strin
   return columnIndex < 0 ? undefined : columnIndex
 }
 
-/** Returns the end of the select list: the position of its FROM. */
-function listEnd(text: string, begin: number, otherwise: number): number {
+/** Returns the end of the select list: the position of its FROM, or `fallback` for a query without FROM. */
+function findSelectListEnd(text: string, begin: number, fallback: number): number {
   let depth = 0
   for (const token of tsqlTokens(text)) {
     if (token.start < begin) continue
@@ -108,5 +111,5 @@ function listEnd(text: string, begin: number, otherwise: number): number {
     if (isSign(token, '(')) depth += 1
     if (isSign(token, ')')) depth -= 1
   }
-  return otherwise
+  return fallback
 }

@@ -11,8 +11,9 @@ export function tsqlTokens(sql: string): SqlToken[] {
   const matcher = new RegExp(tokenPattern)
   for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
     const { comment, quoted, parameter, word, sign } = match.groups!
-    const [start, end] = [match.index, match.index + match[0].length]
-    if (comment !== undefined) matcher.lastIndex = endOfComment(sql, end)
+    const start = match.index
+    const end = start + match[0].length
+    if (comment !== undefined) matcher.lastIndex = findCommentEnd(sql, end)
     else if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoteIdentifier(quoted), start, end })
     else if (parameter !== undefined) tokens.push({ kind: 'parameter', text: parameter, start, end })
     else if (word !== undefined) tokens.push({ kind: 'word', text: word, start, end })
@@ -21,21 +22,24 @@ export function tsqlTokens(sql: string): SqlToken[] {
   return tokens
 }
 
-function endOfComment(sql: string, from: number): number {
-  const bound = /\/\*|\*\//g
-  bound.lastIndex = from
-  for (let depth = 1; depth > 0; ) {
-    const match = bound.exec(sql)
+/** Returns the position after a comment, which can contain comments. */
+function findCommentEnd(sql: string, from: number): number {
+  const commentMark = /\/\*|\*\//g
+  commentMark.lastIndex = from
+  let depth = 1
+  while (depth > 0) {
+    const match = commentMark.exec(sql)
     if (!match) return sql.length
     depth += match[0] === '/*' ? 1 : -1
   }
-  return bound.lastIndex
+  return commentMark.lastIndex
 }
 
 function unquoteIdentifier(text: string): string {
-  const close = text.startsWith('[') ? ']' : text[0]!
-  const inner = text.slice(1, text.endsWith(close) && text.length > 1 ? -1 : undefined)
-  return inner.replaceAll(close + close, close)
+  const closingQuote = text.startsWith('[') ? ']' : text[0]!
+  const isClosed = text.endsWith(closingQuote) && text.length > 1
+  const inner = text.slice(1, isClosed ? -1 : undefined)
+  return inner.replaceAll(closingQuote + closingQuote, closingQuote)
 }
 
 /** The keywords before table names in T-SQL. */

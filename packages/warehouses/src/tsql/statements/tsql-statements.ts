@@ -22,8 +22,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const { load, read } = access.logins
   const schemaName = (schema: string) => `${access.prefix}${schema}`
   const users = [load.user, read.user].map(quoteIdentifier).join(', ')
-  const made = (place: TablePlace) => formatLiteral(names.place(place))
-  const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
+  const buildViewStatements = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
     // Runs in one transaction with the statement above, so that no session reads the view while the service's user owns it.
@@ -48,16 +47,17 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
     dropTable: (place) => plainSql(`drop table if exists ${names.place(place)}`),
     dropColumn: (place, column) => plainSql(`alter table ${names.place(place)} drop column ${quoteIdentifier(column)}`),
     dropView: (place) => plainSql(`drop view if exists ${names.place(place)}`),
-    rename: (from, to) => plainSql(`exec sp_rename ${made(from)}, ${formatLiteral(to)}, N'OBJECT'`),
-    createView: (place, text) => viewOf('create', place, text),
-    changeView: (place, text) => viewOf('alter', place, text),
+    rename: (from, to) =>
+      plainSql(`exec sp_rename ${formatLiteral(names.place(from))}, ${formatLiteral(to)}, N'OBJECT'`),
+    createView: (place, text) => buildViewStatements('create', place, text),
+    changeView: (place, text) => buildViewStatements('alter', place, text),
     insert: (place, columns, query) => [
       sql`insert into ${sqlFragment(names.place(place))} (${sqlList(columns.map(quoteIdentifier))}) exec sp_executesql ${trimStatementEnd(query)}`,
     ],
     grant(place, to) {
-      const writing = (verb: string) => `${verb} insert, update, delete on ${names.place(place)}`
-      if (to === 'FILL') return [plainSql(`${writing('grant')} to ${quoteIdentifier(load.user)}`)]
-      return [plainSql(`${writing('revoke')} from ${quoteIdentifier(load.user)}`)]
+      const writeRights = `insert, update, delete on ${names.place(place)}`
+      if (to === 'FILL') return [plainSql(`grant ${writeRights} to ${quoteIdentifier(load.user)}`)]
+      return [plainSql(`revoke ${writeRights} from ${quoteIdentifier(load.user)}`)]
     },
     lockLedger: () => [
       plainSql(`declare @taken int
