@@ -2689,7 +2689,7 @@ export interface IncrementalRead {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2701,7 +2701,7 @@ export interface IncrementalReadOfConfiguration {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string
@@ -2713,7 +2713,7 @@ export interface IncrementalReadOfExport {
   cursorColumn: string
   /** The columns that identify a row. They are never null, and their values never change. */
   key: string[]
-  /** An increment also reads rows so far before the largest cursor, because they may have become visible late: seconds for a date or timestamp, otherwise a difference of numbers. Default: 0. */
+  /** How far before the largest cursor an increment starts to read, because rows may become visible late: in seconds for a date or timestamp, otherwise as a difference of numbers. Default: 0. */
   lookback?: number
   /** The column that marks deleted rows by true, by a number other than 0, or by a date or timestamp. Marked rows are not loaded, and an increment deletes them. */
   deletedColumn?: string

@@ -16,7 +16,7 @@ const smallSampleCells = 30_000
 const sampledShare = 0.01
 const maxTarget = 20
 /** Columns with statistics besides the key. */
-const maxColumns = smallSampleCells / rowsPerTarget
+const maxSampledColumns = smallSampleCells / rowsPerTarget
 
 /**
  * Collects the planner's statistics of a table that is not published yet, in a time that does not grow with its columns. Unless all
@@ -28,7 +28,7 @@ export async function collectStatistics(client: ClientBase, table: string, conte
   if (columns.length * rows <= smallSampleCells) await client.query(`analyze ${table}`)
   else {
     const names = columns.map(({ name }) => name)
-    const sampledNames = [...new Set([...keys.filter((key) => names.includes(key)), ...names.slice(0, maxColumns)])]
+    const sampledNames = [...new Set([...keys.filter((key) => names.includes(key)), ...names.slice(0, maxSampledColumns)])]
     const target = statisticsTarget(sampledNames.length, rows)
     const list = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
     await client.query(`begin; set local default_statistics_target = ${target}; analyze ${table} (${list}); commit`)
