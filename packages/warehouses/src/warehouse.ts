@@ -10,6 +10,7 @@ export type * from './catalog.ts'
 export type * from './load-target.ts'
 export { parseProfileReference } from './load-target.ts'
 export type * from './loader.ts'
+export { keepsRows } from './loader.ts'
 export type * from './query-runner.ts'
 
 /** A client's name in its warehouses, and the secrets from which its passwords there are derived. */
@@ -97,6 +98,17 @@ export function describePosition(
   if (!position) return ''
   const { line, column } = toOwnPosition(position)
   return ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
+}
+
+/** The data cannot be published, and the old rows stay. The message is for the owner of the pipeline. */
+export class LoadProblem extends Error {
+  override readonly name = 'LoadProblem'
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
 }
 
 /** This attempt no longer owns the run, because the run was cancelled, deleted, or taken over by another attempt. */

@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { readSetting } from '../organisation-settings.ts'
@@ -13,6 +14,7 @@ import { deleteStagedLoads } from '../runs/staged-loads.ts'
 import type { ReadReporter } from '@sluice/row-stream'
 import {
   isWarehouseGone,
+  keepsRows,
   type PlannedTable,
   type PlanOptions,
   type Warehouse,
@@ -57,7 +59,8 @@ async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<R
     if (!usesVariableAtForbiddenPlace(pipeline)) throw error
     // The run ends with a warning instead of a failure, because an earlier version accepted the pipeline.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
-    const tables = await publishedTables(await context.warehouses.open(attempt.claim.client), [], pipeline)
+    const warehouse = await context.warehouses.open(attempt.claim.client)
+    const tables = await publishedTables(warehouse, [], { ownTable: pipeline })
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
@@ -89,9 +92,12 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
-    return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, { isDataset: isDatasetRun(claim) })
+    return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
+      mode: writeModeOf(claim, pipeline, undefined),
+      isDataset: isDatasetRun(claim),
+    })
   }
-  const { tables, rejected, fed, merged, hints, whole } = staged
+  const { tables, rejected, fed, merged, hints, whole, nothingNew } = staged
     ? await publishStaged(context, attempt, pipeline, warehouse, staged)
     : await loadFromSource(context, attempt, pipeline, warehouse)
   await clearCursorReset(context.db, pipeline)
@@ -99,11 +105,25 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   return createLoadSuccess(warehouse, tables, rejected, {
     sourceRows: fed,
     isMerged: merged,
+    keepsRows: merged && pipeline.writeMode !== 'REPLACE',
+    mode: writeModeOf(claim, pipeline, merged),
     ownTable: pipeline,
     fullReadReason: whole,
+    nothingNew,
     hints: new Map(hints),
     isDataset: isDatasetRun(claim),
   })
+}
+
+/** Returns the mode in which a run wrote its rows; undefined for an increment if it is unknown whether it was merged. */
+function writeModeOf(
+  { mode, input }: RunAttempt['claim'],
+  pipeline: PipelineToLoad,
+  merged: boolean | undefined,
+): WriteMode | undefined {
+  if (pipeline.writeMode !== 'REPLACE') return isRebuild(input) || merged === false ? 'REPLACE' : pipeline.writeMode
+  if (merged === undefined) return mode === 'FULL' ? 'REPLACE' : undefined
+  return merged ? 'MERGE' : 'REPLACE'
 }
 
 async function loadFromSource(
@@ -149,17 +169,19 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
     tables = plan
     await keepPlan(context.db, claim, plan)
   }
-  const { rejected, merged } = await stageAndPublish(context, attempt, pipeline, warehouse, planned)
+  const { rejected, merged, nothingNew } = await stageAndPublish(context, attempt, pipeline, warehouse, planned)
   for (const table of tables) logChanges(log, table)
   return {
-    state: hasWarning(
-      tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
-      rejected,
-      merged,
-    )
-      ? 'WARNING'
-      : 'OK',
-    message: describeDryRun(tables, rejected),
+    state:
+      nothingNew !== undefined ||
+      hasWarning(
+        tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
+        rejected,
+        merged,
+      )
+        ? 'WARNING'
+        : 'OK',
+    message: [describeDryRun(tables, rejected), nothingNew].filter(Boolean).join(' '),
     rowsWritten: 0,
     bytesWritten: 0,
     rowsRejected: rejected,
@@ -246,6 +268,7 @@ async function stageAndPublish(
   const idleTimeout = sourceIdleTimeout(sourceSilence, (reason) => idle.abort(reason))
   let firstRejected: string | undefined
   let fullReadReason: string | undefined
+  let nothingNew: string | undefined
   const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
   const report: ReadReporter = {
     progress(counts) {
@@ -271,6 +294,7 @@ async function stageAndPublish(
     log: (level, importance, message) => log.write(level, importance, message),
     readsEverything: (waitReason) => void (fullReadReason = waitReason),
     hint: (sentence, advice) => hints.add(sentence, advice),
+    nothingNew: (why) => void (nothingNew = why),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
@@ -278,9 +302,11 @@ async function stageAndPublish(
   const remembered = discardOutdatedMemory(definition, last)
   const source = await readSource(context, claim.client, pipeline)
   const transformation = await readTransformation(context, claim.client, pipeline)
+  const writeMode = isRebuild(input) || pipeline.reset ? 'REPLACE' : pipeline.writeMode
   const reading = {
     ...source,
     input,
+    writeMode,
     mode: claim.mode,
     table: target.table,
     ...(cursor !== undefined && { cursor }),
@@ -288,7 +314,7 @@ async function stageAndPublish(
     ...(remembered && { remembered }),
   }
   let sourceRows = 0
-  let merged = claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading))
+  let merged = keepsRows(writeMode) || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))
   const feeds = sources.read(reading, report, signal)
   const counts = (): RunCounts => ({
     rejected: rejected.count,
@@ -296,6 +322,7 @@ async function stageAndPublish(
     merged,
     hints: [...hints.kept],
     ...(fullReadReason !== undefined && { whole: fullReadReason }),
+    ...(nothingNew !== undefined && { nothingNew }),
   })
   const publication = await preparePublication(context, attempt, pipeline, warehouse)
   let isKept = false
@@ -308,8 +335,10 @@ async function stageAndPublish(
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
-    ...(merged && { mode: 'MERGE' as const }),
+    ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
+    ...(keepsRows(writeMode) && { keepsPrevious: true, mergeKey: pipeline.mergeKey ?? undefined }),
     shape: {
+      ...(keepsRows(writeMode) && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,
       rebuild: isRebuild(input),
       definition,

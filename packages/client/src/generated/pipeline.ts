@@ -154,6 +154,8 @@ export const dataPipelines = {
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the options of the source of a pipeline. If jdbcSource, url, bucket or container is absent, the stored value is used. If the password or token is absent, the stored one is used only if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
+  /** List the publications of the tables, newest first. The history of the loaded tables: each run that changed their rows, and each restore, with its changes of columns and its numbers of rows. Failed runs, dry runs and runs without new rows change nothing and are left out. A publication is listed as long as its run is kept. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  publications: { method: 'get', path: '/data-pipelines/:uid/publications' } as Operation<'/data-pipelines/:uid/publications', PageQuery, undefined, TablePublication[], undefined>,
   /** List the rejected rows of a run, with their positions and the reasons. Needs `ROLE_SEE_DATA_PIPELINE`. */
   rejectedRows: { method: 'get', path: '/data-pipelines/:uid/runs/:taskId/rejected-rows' } as Operation<'/data-pipelines/:uid/runs/:taskId/rejected-rows', RejectedRowsQuery, undefined, RejectedRow[], undefined>,
   /** List the results of the data quality checks of a run. The field `data` contains violating rows if the caller may read the check. Needs `ROLE_SEE_DATA_PIPELINE`. */
@@ -1260,6 +1262,10 @@ export interface ConfiguredPipelineBodyFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: TransformationBodyOfConfiguration
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -1293,6 +1299,10 @@ export interface ConfiguredPipelineFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: TransformationBodyOfExport
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -2108,6 +2118,10 @@ export interface DataPipelineBodyFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: TransformationBody
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -2145,6 +2159,10 @@ export interface DataPipelineFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: Transformation
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -3339,6 +3357,29 @@ export interface PublicMetadata {
   columns: PublicColumn[]
 }
 
+export interface PublishedTable {
+  schema: string
+  table: string
+  /** Rows of this run, after its transformation. */
+  rowsWritten: number
+  /** Rows of the whole table after the publication. */
+  rowsAfter: number
+  bytesWritten: number
+  changes: ({
+    kind: "COLUMN_ADDED" | "COLUMN_VANISHED" | "COLUMN_EMPTIED" | "COLUMN_DROPPED" | "TYPE_WIDENED" | "TYPE_CHANGED" | "SHAPE_REPLACED" | "ROWS_FELL" | "PART_NOT_READ" | "VIEWS_RECREATED"
+    /** The changed column. Absent if the change concerns the whole table. */
+    column?: string
+    /** The value before: a type name of the warehouse, or a number of rows. */
+    from?: string
+    /** The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read. */
+    to?: string
+    /** For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column. */
+    rows?: number
+    /** Whether this change gives the run the status WARNING. */
+    warning: boolean
+  })[]
+}
+
 export interface QueriedSchema {
   id: string
 }
@@ -3704,10 +3745,12 @@ export interface Run {
 }
 
 export interface RunBody {
-  /** FULL, the default, replaces all rows. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments. */
+  /** FULL, the default, reads all rows and writes them by writeMode. INCREMENTAL continues after the last run; it needs writeMode REPLACE, and is refused (422) for a data pipeline that has no increments. */
   mode?: "FULL" | "INCREMENTAL"
-  /** For a data pipeline: the table gets its columns and types from this load only. Such a run is FULL. */
+  /** For a data pipeline: the table gets its columns, types and rows from this load only, whatever its writeMode. Such a run is FULL. */
   rebuild?: boolean
+  /** For a data pipeline with an uploaded file and writeMode APPEND: adds the rows of the file again, although a run has already added them. */
+  repeatFile?: boolean
   /** For a data pipeline: reads and checks the source and compares it with the table, but publishes nothing. The result has `plannedTables`, rejected rows and check results. The start of another run cancels the dry run. */
   dryRun?: boolean
 }
@@ -3977,6 +4020,10 @@ export type SourceBody =
 
 export interface SourceBodyFields {
   id?: string
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   /** Number of rows. Default: 100. */
   rows?: number
 }
@@ -4685,6 +4732,25 @@ export interface TableProfile {
   /** The run that loaded the rows. */
   taskId: string
   columns: ColumnProfile[]
+}
+
+export interface TablePublication {
+  /** The run. */
+  taskId: string
+  published: string
+  action: "RUN" | "RESTORE"
+  status: "OK" | "WARNING"
+  /** The mode in which the rows were written: MERGE for an increment, too. Absent for a restore, and for an increment that another worker finished after a crash. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  trigger: "MANUAL" | "SCHEDULE" | "WORKFLOW"
+  /** The user. Absent for schedules and workflows. */
+  startedBy?: string
+  /** The uploaded file of the run. */
+  file?: RunFile
+  /** Rows of the source that were read. */
+  rowsRead: number
+  rowsRejected: number
+  tables: PublishedTable[]
 }
 
 export interface TableSummary {

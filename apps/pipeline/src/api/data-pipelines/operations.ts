@@ -8,6 +8,7 @@ import {
   type ResultEnvelope,
   type RunBody,
   type Table,
+  type TablePublication,
   pipelineOperations,
 } from '@sluice/contracts'
 import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
@@ -34,9 +35,11 @@ import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { assertUndoSupported, readTargetSchema, restorePrevious } from './restore-previous-load.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
+import { assertRunFitsWriteMode } from './write-mode.ts'
 import { dataPipelineKind, dataPipelineWriting } from './write.ts'
-import { listLogs } from '../../runs/read-runs.ts'
-import { presentLogEntry } from '../runs/run-responses.ts'
+import { listLogs, listPublications } from '../../runs/read-runs.ts'
+import { presentLogEntry, presentPublication } from '../runs/run-responses.ts'
+import { lookUpUsernames } from '../record-fields.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
 import type { DB } from '../../database.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
@@ -56,6 +59,11 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
     const cursorKind = await sources.getCursorKind(row.type, row.settings)
+    if (from !== undefined && row.write_mode !== 'REPLACE')
+      throw problems.refused(
+        '/from',
+        `With writeMode ${row.write_mode}, no run is incremental. Leave out \`from\` to read and replace everything once.`,
+      )
     if (cursorKind === 'NONE')
       throw problems.refused('/', 'This pipeline has no cursor to reset, because each of its runs reads everything.')
     if (from !== undefined && cursorKind === 'OPAQUE')
@@ -80,20 +88,24 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
-/** Throws 422 for a pipeline without its upload, for a source without increments, and for a dry run that the warehouse does not support. */
+/**
+ * Throws 422 for a run that contradicts the write mode, for a pipeline without its upload, for a source without increments, and for a dry
+ * run that the warehouse does not support.
+ */
 async function assertRunnable(
   trx: Transaction<DB>,
   row: DataPipelineRow,
-  { mode, dryRun }: RunBody,
+  body: RunBody,
   { sources }: Pick<PipelineContext, 'sources'>,
 ): Promise<void> {
+  assertRunFitsWriteMode(row, body)
   await assertUploaded(trx, row)
-  if (mode === 'INCREMENTAL' && (await sources.getCursorKind(row.type, row.settings)) === 'NONE')
+  if (body.mode === 'INCREMENTAL' && (await sources.getCursorKind(row.type, row.settings)) === 'NONE')
     throw problems.refused(
       '/mode',
       'This pipeline has no increments: each of its runs reads everything. Leave out mode.',
     )
-  if (dryRun) assertUndoSupported((await readTargetSchema(trx, row)).provider)
+  if (body.dryRun) assertUndoSupported((await readTargetSchema(trx, row)).provider)
 }
 
 async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
@@ -101,6 +113,23 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
   if (!file)
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)
+}
+
+async function listTablePublications(
+  input: OperationInput<PipelineContext, '/data-pipelines/:uid/publications', PageQuery, undefined>,
+): Promise<JsonResponse<TablePublication[]>> {
+  const { db, caller, params, query, request, identity } = input
+  const row = await dataPipelines.read(db, caller, params.uid)
+  const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
+  const { rows, total } = await listPublications(db, row.id, page)
+  const usernames = await lookUpUsernames(
+    rows.map((run) => run.created_by),
+    identity,
+  )
+  return new JsonResponse(
+    rows.map((run) => presentPublication(run, usernames(run.created_by))),
+    pageHeaders({ ...page, total }, request.url),
+  )
 }
 
 /** The response leaves out the table if the warehouse takes longer. */
@@ -183,6 +212,7 @@ export const dataPipelineOperations = {
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: assertRunnable }),
   ...rejectedRowsOperation(signatures, dataPipelines),
   qualityResults: definePipelineOperation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
+  publications: definePipelineOperation(signatures.publications, listTablePublications),
   logs: definePipelineOperation(signatures.logs, listPipelineLogs),
   followLogs: definePipelineOperation(signatures.followLogs, followLogs),
   table: definePipelineOperation(signatures.table, readLoadedTable),
