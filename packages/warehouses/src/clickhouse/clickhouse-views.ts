@@ -53,7 +53,9 @@ async function defineView(
     const ownViews = await findManagedViews(access, view.id)
     const existing = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
     const isNameFree =
-      !existing || existing.mark?.view?.id === view.id || (ownViews.length === 0 && view.takesOver && existing.mark?.view)
+      !existing ||
+      existing.mark?.view?.id === view.id ||
+      (ownViews.length === 0 && view.takesOver && existing.mark?.view)
     if (!isNameFree) throw viewNameTaken(view.schema, view.name)
     const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
     await assertNoCycle(access, view, reads)

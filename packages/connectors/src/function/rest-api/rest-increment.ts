@@ -86,7 +86,7 @@ export function startIncrement(
   }
 }
 
-/** Returns the cursor of a time that a user chose. Returns undefined for numbers, which are no times. */
+/** Returns the cursor of a time that a user chose. Returns undefined for numbers, because they do not contain a time. */
 export const createChosenCursor = ({ cursorType }: IncrementSettings, moment: string): RestCursor | undefined =>
   cursorType === 'NUMBER' ? undefined : { position: String(Date.parse(moment)), example: moment, isChosen: true }
 
