@@ -104,7 +104,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   for (const index of surplus.toReversed()) labels.splice(index, 1)
   const unnamed = surplus.filter((index) => index < wide).length
   const repeatedHeader =
-    votes > 0 && headerLines === 1 ? findRepetition(first, records.slice(start + 1), sample, grammar) : undefined
+    votes >= 1 && headerLines === 1 ? findRepetition(first, records.slice(start + 1), sample, grammar) : undefined
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
   // There are at most `maxColumns` labels, so the width of a wider header is its number of fields.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
@@ -129,11 +129,12 @@ function findRepetition(
   grammar: DelimitedGrammar,
 ): DetectedTable['repeatedHeader'] {
   if (record.mended) return undefined
+  const lengthOf = ({ starts, ends }: SampleRecord, column: number) => ends[column]! - starts[column]!
   const repetition = body.find(
-    ({ count, kinds }, index) =>
-      count === record.count &&
-      kinds.every((kind, column) => kind === record.kinds[column]) &&
-      cellTexts(sample, body[index]!, grammar).every((text, column) => text === texts[column]),
+    (other) =>
+      other.count === record.count &&
+      texts.every((_, column) => lengthOf(other, column) === lengthOf(record, column)) &&
+      cellTexts(sample, other, grammar).every((text, column) => text === texts[column]),
   )
   return repetition && { texts, line: repetition.line }
 }

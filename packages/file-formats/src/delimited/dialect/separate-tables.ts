@@ -1,5 +1,5 @@
 import { countLineEnds } from '../record-scanner.ts'
-import { EMPTY_CELL, NUMBER_CELL, TIME_CELL } from './cell-kind.ts'
+import { EMPTY_CELL } from './cell-kind.ts'
 import { usualWidth } from './choose-grammar.ts'
 import { areDistinct, type HeaderCandidate, isTextKind, sumHeaderVotes } from './header.ts'
 import { cellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
@@ -58,9 +58,9 @@ function firstUsual(records: readonly SampleRecord[]): number {
 function beginsTable(parsed: ParsedSample, sample: Uint8Array, partStart: number, index: number): boolean {
   const { records, grammar } = parsed
   const header = records[index]!
-  if (header.count < 2 || !header.kinds.every(isTextKind)) return false
-  const hasValues = ({ kinds }: SampleRecord) => kinds.some((kind) => kind === NUMBER_CELL || kind === TIME_CELL)
-  if (!records.slice(index + 1, index + 1 + fewestRows).some(hasValues)) return false
+  if (header.count < 2 || !hasOnlyText(header)) return false
+  // Values of the first rows show quickly that most records of a table of text begin no other table.
+  if (hasOnlyText(records[index + 1]!) && hasOnlyText(records[index + 2]!)) return false
   const candidate = (at: number): HeaderCandidate => ({
     record: records[at]!,
     texts: cellTexts(sample, records[at]!, grammar),
@@ -79,6 +79,11 @@ function beginsTable(parsed: ParsedSample, sample: Uint8Array, partStart: number
   const [first, ...rows] = alike.slice(0, comparedRows).map(candidate)
   const isRepeated = labels.texts.every((text, column) => text.trim() === first!.texts[column]!.trim())
   return !isRepeated && hasGapAbove(parsed, partStart, index) && sumHeaderVotes(labels, rows) > 0
+}
+
+function hasOnlyText({ kinds }: SampleRecord): boolean {
+  for (const kind of kinds) if (!isTextKind(kind)) return false
+  return true
 }
 
 /** Whether a blank line or a title is directly above a record. */
