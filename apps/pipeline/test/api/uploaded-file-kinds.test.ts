@@ -60,6 +60,33 @@ describe('an uploaded file', () => {
     ])
   })
 
+  it('can be text with several tables, of which the options choose one', async () => {
+    const cases = 'Cases by town\ntown,cases,deaths\nAccra,5,0\nHo,7,0\nWa,1,0\nKeta,2,0\n'
+    const tables = Buffer.from(`${cases}\ntown,beds,staff,doses\nHo,1,2,3\nWa,4,5,6\n`)
+    const unread = /^.*Only the table in lines 1 to 6 of cases was read; another table seems to be in lines 8 to 10/
+    const first = await load(tables)
+    expect(first.run).toMatchObject({ status: 'WARNING', rowsWritten: 4 })
+    expect(first.run.message).toMatch(unread)
+    const { answer } = await upload(tables)
+    expect((await answer.expect(200)).body.mismatch).toMatch(unread)
+    const second = await load(tables, { csvOptions: { skipLines: 7 } })
+    expect(second.run).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    expect(second.columns).toEqual(['town TEXT', 'beds SMALLINT', 'staff SMALLINT', 'doses SMALLINT'])
+    const confirmed = await load(tables, { csvOptions: { skipLines: 1, footerLines: 4 } })
+    expect(confirmed.run).toMatchObject({ status: 'OK', rowsWritten: 4 })
+  })
+
+  it('can have quotes that are not doubled, if the options say that they are text', async () => {
+    const text = Buffer.from('id,item,size\n1,"pipe, 8" wide",2\n2,tap,3\n')
+    expect((await load(text)).run).toMatchObject({ status: 'WARNING', rowsWritten: 1 })
+    const { run, rows } = await load(text, { csvOptions: { strayQuotes: 'TEXT' } })
+    expect(run).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    expect(rows).toEqual([
+      [1, 'pipe, 8" wide', 2],
+      [2, 'tap', 3],
+    ])
+  })
+
   it('can be a JSON array or JSON lines', async () => {
     const documents = [
       { id: 1, name: 'Ä', more: { a: [1] } },

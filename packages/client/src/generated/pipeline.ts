@@ -1955,6 +1955,8 @@ export interface CsvOptions {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
+  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
   headerLines?: number
@@ -1984,6 +1986,8 @@ export interface CsvOptionsOfConfiguration {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
+  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
   headerLines?: number
@@ -2013,6 +2017,8 @@ export interface CsvOptionsOfExport {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
+  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
   headerLines?: number
@@ -2472,6 +2478,8 @@ export interface FilePreviewQuery {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
+  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
   headerLines?: number

@@ -33,6 +33,8 @@ export interface OpenedFile {
   /** Text for users: part of a sentence, and sentences. */
   guesses: string
   notes: string[]
+  /** A sentence about other tables of the file, which are not read although no option excludes them. */
+  unread?: string
   /** Settings for the next file of the same table. */
   reading: FileReading
   size: number
@@ -55,7 +57,7 @@ export async function readCsvFile(
   port: JobPort,
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
-  const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
+  const { dialect, guesses, decimalDecided, notes, unread } = detectText(file, options)
   const reader = new DelimitedReader(file, dialect, limits, sharedScanner)
   const bytesTotal = file.size
   let types = await port.open({
@@ -63,6 +65,7 @@ export async function readCsvFile(
     names: dialect.columns.map((column) => column?.name),
     guesses: describeGuesses(guesses),
     notes,
+    ...(unread !== undefined && { unread }),
     reading: readingOf(guesses, decimalDecided),
     size: bytesTotal,
   } satisfies OpenedFile)

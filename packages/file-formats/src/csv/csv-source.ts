@@ -77,7 +77,7 @@ export async function* readCsv(
     facts: () => rows.facts(columns),
     ...(!written && { reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }) }),
   }
-  yield { table: '', columns, content }
+  yield { table: '', columns, content, ...(opened.unread !== undefined && { unread: opened.unread }) }
 }
 
 type CsvThread = ReaderThread<CsvResult, OpenedFile, InferredColumn[]>

@@ -46,6 +46,6 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
 }
 
 /** Whether the scanner can read records of this grammar by itself. */
-export function isPlain({ quote, escape, padded, comment }: DelimitedGrammar): boolean {
-  return quote === QUOTE && escape < 0 && !padded && comment < 0
+export function isPlain({ quote, escape, padded, comment, repeatedHeader }: DelimitedGrammar): boolean {
+  return quote === QUOTE && escape < 0 && !padded && comment < 0 && !repeatedHeader
 }

@@ -34,6 +34,8 @@ export interface DelimitedPreview {
   /** The detected options as part of a sentence, and whole sentences about other findings. */
   description: string
   notes: string[]
+  /** A sentence about other tables of the file, which a load does not read although no option excludes them. */
+  unread?: string
   /** The types are those of the sample. A load looks at all rows and widens a type where a later row needs it. */
   columns: PreviewColumn[]
   /** The first rows that fit, as a load would write them: each a tuple of PostgreSQL's binary COPY. */
@@ -64,7 +66,7 @@ export function previewRows(
   { rows: maxRows = 100 } = {},
 ): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
-  const { dialect, guesses, notes } = detectText(text, options)
+  const { dialect, guesses, notes, unread } = detectText(text, options)
   const wasm = startScanner()
   const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
   reading.assertDateOrders()
@@ -76,6 +78,7 @@ export function previewRows(
     notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
     hasSeenAllRows,
+    ...(unread !== undefined && { unread }),
     ...rows,
   }
 }

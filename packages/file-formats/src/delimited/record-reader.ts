@@ -10,7 +10,10 @@ import {
   RecordScanner,
   TEXT_AFTER_QUOTE,
   UNCLOSED_QUOTE,
+  withoutLineEnd,
 } from './record-scanner.ts'
+import { valueText } from './dialect/sample.ts'
+import { readStrayQuotes } from './stray-quotes.ts'
 import type { Utf8Reader } from './text-file.ts'
 
 type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
@@ -111,12 +114,27 @@ export class RecordReader {
           this.line++
           continue
         }
+        if (this.#isRepeatedHeader()) {
+          this.from = scanner.next
+          this.line += scanner.lines
+          continue
+        }
         this.next = scanner.next
         this.#lines = scanner.lines
         this.#check()
         return true
       }
     }
+  }
+
+  #isRepeatedHeader(): boolean {
+    const { scanner, bytes, grammar } = this
+    const { repeatedHeader } = grammar
+    if (!repeatedHeader || scanner.count !== repeatedHeader.length) return false
+    const { starts, ends, marks } = scanner
+    return repeatedHeader.every(
+      (text, field) => text === valueText(bytes, starts[field]!, ends[field]!, marks[field]!, grammar),
+    )
   }
 
   /** Returns the physical line of a byte of the current record. */
@@ -171,7 +189,17 @@ export class RecordReader {
     // A CR at the end may be half of a CRLF, so it stays in the window.
     if (this.#skipping && this.bytes[this.next - 1] === 13) this.next--
     this.#lines = countLineEnds(this.bytes, this.from, this.next)
+    if (this.grammar.readsStrayQuotes && fault !== 'TOO_LONG' && !this.#skipping) this.#readStrayQuotes()
     return true
+  }
+
+  /** Reads the record again as one with quotes in its values, and removes the fault if that is possible. */
+  #readStrayQuotes(): void {
+    const fields = this.width + this.trailing
+    const end = withoutLineEnd(this.bytes, this.from, this.next)
+    if (fields === 0 || !readStrayQuotes(this.scanner, this.bytes, this.from, end, this.grammar, fields)) return
+    this.fault = undefined
+    this.#check()
   }
 
   #skipLine(): void {

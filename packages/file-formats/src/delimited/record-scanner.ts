@@ -233,6 +233,14 @@ export function afterLineEnd(bytes: Uint8Array, from: number, end: number, compl
   return -1
 }
 
+/** Returns the end of a record without its line end. */
+export function withoutLineEnd(bytes: Uint8Array, from: number, next: number): number {
+  if (next === from) return next
+  if (bytes[next - 1] === CR) return next - 1
+  if (bytes[next - 1] !== LF) return next
+  return next - 1 > from && bytes[next - 2] === CR ? next - 2 : next - 1
+}
+
 /** Counts line ends between two positions; LF, CR and CRLF count as one each. */
 export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let lines = 0

@@ -36,6 +36,7 @@ export async function previewUpload(
   const tooMany = isComplete ? tooManyRejected(sample.rows - sample.rejected, { count, ...firstOf(first) }) : undefined
   const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
   const declaredColumns = options.columns ?? []
+  const unreadParts = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)
   const typesKnown = hasSeenAllRows && opened.complete
   const names = toUniqueIdentifiers(
     columns.map(
@@ -51,7 +52,7 @@ export async function previewUpload(
     rows,
     rejected,
     notes: [
-      ...(opened.unread === undefined ? [] : [opened.unread]),
+      ...unreadParts,
       opened.formatSentence,
       // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
@@ -62,7 +63,7 @@ export async function previewUpload(
     ...(typesKnown && { typesKnown }),
     ...(opened.sparse && { sparse: true as const }),
     ...(likely !== undefined && { likelyRejected: likely }),
-    ...(opened.unread !== undefined && { unread: opened.unread }),
+    ...(unreadParts.length > 0 && { unread: unreadParts.join(' ') }),
     ...(tooMany !== undefined && { tooManyRejected: tooMany }),
     ...(opened.sheets && { sheets: opened.sheets }),
   }

@@ -86,7 +86,7 @@ export async function* readOpened(
     yield {
       ...feed,
       ...(opened.sparse && { sparse: true }),
-      ...(opened.unread !== undefined && { unread: opened.unread }),
+      ...(opened.unread !== undefined && { unread: [opened.unread, feed.unread].filter(Boolean).join(' ') }),
     }
 }
 

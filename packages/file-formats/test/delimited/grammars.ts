@@ -18,6 +18,7 @@ export function grammarOf({
     escape: escape === 'BACKSLASH' ? 92 : -1,
     padded: trimSpaces,
     comment: comment === undefined ? -1 : comment.charCodeAt(0),
+    readsStrayQuotes: false,
   }
 }
 

@@ -1,84 +1,107 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { SourceProblem } from '@sluice/row-stream'
+import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
+import { type Lines, pollockScore } from './pollock-score.ts'
 import { readText } from './read-text.ts'
 
 /**
- * Scores detection and reading by the files of the Pollock benchmark (github.com/HPI-Information-Systems/Pollock), which are not
- * kept here: `node test/pollock.ts <folder>`, with the folder that holds `csv` and `clean`. Nothing is said about any file.
- * The score is its simple one, from 0 to 10: whether a file is read at all, and precision, recall and F1 of header, records and cells.
+ * Scores detection and reading by the files of the Pollock benchmark (github.com/HPI-Information-Systems/Pollock), which this repository
+ * does not contain: `node test/delimited/pollock.ts <folder>`, with the folder `polluted_files` that has `csv`, `clean` and `parameters`,
+ * beside `pollock_weights.json`. Prints the mean of all files and the mean weighted by how common a defect is, each by detection alone and
+ * with the options that the parameters of a file contain, and then the kinds of files that cost most. Values count as the file has them; a
+ * table without a header row has no header line.
  */
 const folder = process.argv[2]
 if (folder === undefined || !existsSync(join(folder, 'clean'))) {
-  console.error('Give a folder of the benchmark that holds csv and clean, such as polluted_files.')
+  console.error('Give a folder of the benchmark that holds csv, clean and parameters, such as polluted_files.')
   process.exit(2)
 }
 
-interface Table {
-  header: string[]
-  records: string[][]
-}
-
-const clean: DelimitedOptions = {
+const asWritten: DelimitedOptions = {
   delimiter: 'COMMA',
   quote: 'DOUBLE',
   escape: 'DOUBLED',
-  headerRow: true,
-  headerLines: 1,
+  headerRow: false,
   skipLines: 0,
   footerLines: 0,
   trailingDelimiters: 0,
   trimSpaces: false,
 }
 
-/** The table of a file; undefined where it is refused, empty where it is. */
-function load(path: string, options: DelimitedOptions): Table | undefined {
+/** Returns the header and the rows of a file; nothing for an empty file, and undefined for a file that is refused. */
+function loadLines(path: string, options: DelimitedOptions): Lines | undefined {
   try {
-    const { dialect, labels, rows } = readText(readFileSync(path), options)
-    const dropped = Array.from({ length: dialect.trailing }, () => '')
-    const records = rows.map((row) => [...row.map((cell) => cell?.trim() ?? ''), ...dropped])
-    return { header: [...labels.map((label) => label.trim()), ...dropped], records }
+    const { guesses, labels, rows } = readText(readFileSync(path), options)
+    const records = rows.map((row) => row.map((cell) => cell ?? ''))
+    return guesses.headerRow.value || options.columns ? [labels, ...records] : records
   } catch (error) {
     if (!(error instanceof SourceProblem)) throw error
-    return error.code === 'EMPTY_FILE' ? { header: [], records: [] } : undefined
+    return error.code === 'EMPTY_FILE' ? [] : undefined
   }
 }
 
-/** Precision, recall and F1 of what was found, as bags; all 1 where nothing was to be found. */
-function measures(wanted: readonly string[], found: readonly string[]): number {
-  if (wanted.length === 0) return 3
-  const left = new Map<string, number>()
-  for (const one of wanted) left.set(one, (left.get(one) ?? 0) + 1)
-  let common = 0
-  for (const one of found) {
-    const times = left.get(one) ?? 0
-    if (times === 0) continue
-    left.set(one, times - 1)
-    common++
+interface Parameters {
+  delimiter: string
+  quotechar: string
+  escapechar: string
+  header_lines: number
+  preamble_lines: number
+  footnote_lines: number
+  column_names: string[]
+  n_columns: number
+}
+
+/** Returns the options that a user sets who knows the parameters of a file. */
+function knownOptions(name: string): DelimitedOptions {
+  const text = readFileSync(join(folder!, 'parameters', `${name}_parameters.json`), 'utf8')
+  const { delimiter, quotechar, escapechar, ...table } = JSON.parse(text) as Parameters
+  // The user names the columns and skips the header, which may be damaged.
+  const named = table.n_columns > 0 && table.column_names.length === table.n_columns
+  return {
+    ...(delimiter !== '' && { delimiter: delimiter[0]! }),
+    quote: quotechar === "'" ? 'SINGLE' : 'DOUBLE',
+    escape: escapechar === '\\' ? 'BACKSLASH' : 'DOUBLED',
+    strayQuotes: 'TEXT',
+    trimSpaces: delimiter.length > 1,
+    trailingDelimiters: 0,
+    headerRow: !named && table.header_lines > 0,
+    skipLines: table.preamble_lines + (named ? table.header_lines : 0),
+    ...(named && { columns: table.column_names.map((name, index) => ({ index, name })) }),
+    footerLines: table.footnote_lines,
   }
-  if (common === 0) return 0
-  const precision = common / found.length
-  const recall = common / wanted.length
-  return precision + recall + (2 * precision * recall) / (precision + recall)
 }
 
-function score(wanted: Table, found: Table | undefined): number {
-  if (!found) return 0
-  const lines = ({ records }: Table) => records.map((record) => record.join(''))
-  const cells = ({ header, records }: Table) => [...header, ...records.flat()]
-  return (
-    1 +
-    measures(wanted.header, found.header) +
-    measures(lines(wanted), lines(found)) +
-    measures(cells(wanted), cells(found))
-  )
+const weights = JSON.parse(readFileSync(join(folder, '..', 'pollock_weights.json'), 'utf8')) as Record<string, number>
+const names = readdirSync(join(folder, 'csv'))
+const totalWeight = names.reduce((sum, name) => sum + weights[name]!, 0)
+
+/** The points that a kind of file loses in both means, and the number of its files. */
+interface Loss {
+  files: number
+  simple: number
+  weighted: number
 }
 
-const scores = readdirSync(join(folder, 'csv')).map((name) => ({
-  name,
-  score: score(load(join(folder, 'clean', name), clean)!, load(join(folder, 'csv', name), {})),
-}))
-const mean = scores.reduce((sum, one) => sum + one.score, 0) / scores.length
-console.log(`${mean.toFixed(3)} of 10 over ${scores.length} files; the worst:`)
-for (const one of scores.toSorted((a, b) => a.score - b.score).slice(0, 25)) console.log(one.score.toFixed(2), one.name)
+function printScores(title: string, optionsOf: (name: string) => DelimitedOptions): void {
+  const losses = new Map<string, Loss>()
+  for (const name of names) {
+    const clean = loadLines(join(folder!, 'clean', name), asWritten) ?? []
+    const lost = 10 - pollockScore(clean, loadLines(join(folder!, 'csv', name), optionsOf(name)))
+    const kind = name.replace(/(row_.*?)[1-9]\d*/, '$1N').replace(/col\d+/, 'colN')
+    const loss = losses.get(kind) ?? { files: 0, simple: 0, weighted: 0 }
+    loss.files++
+    loss.simple += lost / names.length
+    loss.weighted += (lost * weights[name]!) / totalWeight
+    losses.set(kind, loss)
+  }
+  const sum = (key: 'simple' | 'weighted') => [...losses.values()].reduce((total, loss) => total + loss[key], 0)
+  console.log(`${title}: ${(10 - sum('simple')).toFixed(3)} simple, ${(10 - sum('weighted')).toFixed(3)} weighted`)
+  for (const [kind, { files, simple, weighted }] of [...losses].toSorted((a, b) => b[1].weighted - a[1].weighted)) {
+    if (simple > 0) console.log(`  -${simple.toFixed(4)} simple, -${weighted.toFixed(4)} weighted: ${kind} (${files})`)
+  }
+}
+
+console.log(`${names.length} files`)
+printScores('By detection', () => ({}))
+printScores('With options', knownOptions)

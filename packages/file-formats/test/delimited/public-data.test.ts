@@ -4,7 +4,7 @@ import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { readInPlace } from './read-whole.ts'
 import { readByReference } from './reference-reader.ts'
 
-const covid = new URL('../../../../shared/data/covid-19/', import.meta.url)
+const covid = new URL('../../../../../shared/data/covid-19/', import.meta.url)
 const files = existsSync(covid) ? readdirSync(covid).filter((name) => name.endsWith('.csv')) : []
 
 describe('public data', () => {

@@ -27,7 +27,7 @@ export function readText(
   limits = defaultDelimitedLimits,
 ) {
   const text = textOf(content)
-  const { dialect, guesses, notes } = detectText(text, options)
+  const { dialect, guesses, notes, unread } = detectText(text, options)
   const { records, shape } = openRows(text, dialect, limits)
   const { scanner, grammar } = records
   const nulls = new Set(dialect.nulls)
@@ -46,5 +46,5 @@ export function readText(
         }),
       )
   }
-  return { dialect, guesses, notes, says: describeGuesses(guesses), labels: dialect.labels, rows, rejected }
+  return { dialect, guesses, notes, unread, says: describeGuesses(guesses), labels: dialect.labels, rows, rejected }
 }

@@ -29,7 +29,7 @@ const CsvDelimiter = Type.String({
 })
 
 const digitCountFrom = (minimum: number) => Type.Optional(Type.Integer({ minimum, maximum: 38 }))
-const LineCount = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 }))
+const LineCount = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
 
 const CsvColumn = Type.Object(
   {
@@ -54,6 +54,12 @@ const csvOptionFields = {
   delimiter: Type.Optional(CsvDelimiter),
   quote: Type.Optional(Type.Enum(['DOUBLE', 'SINGLE', 'NONE'])),
   escape: Type.Optional(Type.Enum(['DOUBLED', 'BACKSLASH'])),
+  strayQuotes: Type.Optional(
+    Type.Enum(['REJECT', 'TEXT'], {
+      description:
+        'What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT.',
+    }),
+  ),
   comment: Type.Optional(AsciiSign),
   headerRow: Type.Optional(Type.Boolean()),
   headerLines: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),

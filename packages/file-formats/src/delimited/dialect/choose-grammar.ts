@@ -132,6 +132,7 @@ function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): Deli
           escape,
           padded,
           comment,
+          readsStrayQuotes: declared.readsStrayQuotes ?? false,
         })),
       ),
     ),
@@ -238,8 +239,12 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
     return { total: (worthOfOne * quality * alike.length) / records.length, width }
   }
   const table = withoutTitles(records)
-  const start = startsWithTable(records, width) ? 1 : startsWithLabels(table, width) ? labelledStart : lateStart
-  const total = widthConsistency(table, width) * quality * (width / (width + 0.5)) * start
+  const tables = labelledTables(table)
+  const isTableFirst = startsWithTable(records, width) || (tables.count > 1 && records[0]!.count > 1)
+  const isLabelled = startsWithLabels(table, width) || tables.count > 1
+  const start = isTableFirst ? 1 : isLabelled ? labelledStart : lateStart
+  const consistency = Math.max(widthConsistency(table, width), tables.count > 1 ? tables.share ** 2 : 0)
+  const total = consistency * quality * (width / (width + 0.5)) * start
   return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
 }
 
@@ -251,6 +256,23 @@ function widthConsistency(table: readonly SampleRecord[], width: number): number
   const alike = table.filter(({ count }) => count === width).length / table.length
   const several = table.filter(({ count }) => count > 1).length / table.length
   return Math.max(alike ** 2, table[0]!.count > 1 ? severalFields * several : 0)
+}
+
+const fewestRecords = 3
+
+/** Returns the number of tables with labels, if each has its own number of fields, and their share of the records. */
+function labelledTables(records: readonly SampleRecord[]): { count: number; share: number } {
+  let count = 0
+  let size = 0
+  for (let first = 0, end = 0; first < records.length; first = end) {
+    const width = records[first]!.count
+    while (end < records.length && records[end]!.count === width) end++
+    if (width === 1 || end - first < fewestRecords || !startsWithLabels(records.slice(first, first + 2), width))
+      continue
+    count++
+    size += end - first
+  }
+  return { count, share: size / records.length }
 }
 
 /** Leaves out lines of one field above and below the table, which say nothing about its consistency. */

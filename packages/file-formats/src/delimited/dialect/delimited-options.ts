@@ -37,6 +37,7 @@ export interface DelimitedOptions {
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
   escape?: 'DOUBLED' | 'BACKSLASH'
+  strayQuotes?: 'REJECT' | 'TEXT'
   comment?: string
   headerRow?: boolean
   headerLines?: number

@@ -11,8 +11,9 @@ import {
 } from './sample.ts'
 import { chooseGrammar } from './choose-grammar.ts'
 import type { DelimitedDialect, DetectedDialect, DelimitedGrammar } from './dialect.ts'
+import { chooseTable, describeUnread, type TableChoice } from './choose-table.ts'
 import { type DetectedFooter, findFooter, lastLines, skipLines, steadyKind } from './footer.ts'
-import { describeDetection, detectionNotes } from './detected-options.ts'
+import { describeAmbiguousPoints, describeDetection, detectionNotes } from './detected-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import {
   assertUsableOptions,
@@ -59,32 +60,69 @@ function detectIn(
   const begin = skipLines(head, skipped)
   const choice = chooseGrammar(head, begin, complete, givenGrammar(options, directive))
   const { grammar } = choice
-  const parsed = parseSample(head, begin, complete, grammar, parsedRecords)
-  for (const record of parsed.records) record.line += skipped
-  if (mayGrow && !complete && (parsed.records[0]?.next ?? head.length) === head.length) return undefined
-  assertRows(parsed, file, options.skipLines !== undefined && head.subarray(0, begin).some(isVisible))
+  const wholeSample = parseFrom(head, begin, complete, grammar, skipped)
+  if (mayGrow && !complete && (wholeSample.records[0]?.next ?? head.length) === head.length) return undefined
+  assertRows(wholeSample, file, options.skipLines !== undefined && head.subarray(0, begin).some(isVisible))
+  const choiceOfTable = chooseTable(file, sample, wholeSample, options)
+  const { parsed } = choiceOfTable
   const table = findTable(parsed, head, options)
   assertReadable(parsed, table, head, file)
-  const footer = footerOf(file, sample, parsed, table, options)
+  const footer = footerOf(file, sample, choiceOfTable, table, options)
   const columns = sampleColumns(parsed, head, table)
   const guessed = guessDecimal(columns, grammar.delimiter)
-  const decimal = decimalOf(options, guessed, table.labels, columns)
+  const optionsOfColumns = columnOptions(table.labels, options.columns ?? [])
+  const labels = table.headerLines > 0 ? table.labels : withGivenNames(table.labels, optionsOfColumns)
+  const decimal = decimalOf(options, guessed, labels, columns)
+  const ambiguous = ambiguousColumns(options, guessed, optionsOfColumns)
   const dialect: DelimitedDialect = {
     ...grammar,
+    ...(table.repeatedHeader && { repeatedHeader: table.repeatedHeader.texts }),
     ...placeOfRows(sample, parsed, table),
     end: footer.from,
-    labels: table.labels,
+    labels,
     trailing: table.trailing,
     decimal,
     nulls: [...(options.nullValues ?? [])],
-    columns: columnOptions(table.labels, options.columns ?? []),
-    ...(options.remembered && { dayFirst: dayFirstOf(table.labels, options.remembered) }),
+    columns: optionsOfColumns.map((given, index) =>
+      ambiguous.includes(index) ? { ...given, dataType: 'TEXT', declared: true } : given,
+    ),
+    ...(options.remembered && { dayFirst: dayFirstOf(labels, options.remembered) }),
   }
   const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
   const guesses = describeDetection(detection, parsed, options)
   const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
-  return { dialect, guesses, decimalDecided, notes: detectionNotes(guesses, footer, table.isMended) }
+  const pointNotes = ambiguous.map((index) => describeAmbiguousPoints(labels[index]!))
+  const notes = [...detectionNotes(guesses, footer, table), ...pointNotes]
+  const unread = describeUnread(file.name, choiceOfTable, guesses)
+  return { dialect, guesses, decimalDecided, notes, ...(unread !== undefined && { unread }) }
 }
+
+/** Returns the columns that are loaded as TEXT because neither the options nor earlier files say what their points mean. */
+function ambiguousColumns(
+  { decimal, remembered }: DelimitedOptions,
+  { ambiguous }: DecimalGuess,
+  columns: readonly (ColumnOptions | undefined)[],
+): readonly number[] {
+  if (decimal !== undefined || remembered?.decimal !== undefined) return []
+  return ambiguous.filter((index) => columns[index]?.dataType === undefined)
+}
+
+/** Parses the sample from the byte `begin` on, which is the start of the line after `skipped` lines. */
+function parseFrom(
+  head: Uint8Array,
+  begin: number,
+  complete: boolean,
+  grammar: DelimitedGrammar,
+  skipped: number,
+): ParsedSample {
+  const parsed = parseSample(head, begin, complete, grammar, parsedRecords)
+  for (const record of parsed.records) record.line += skipped
+  return { ...parsed, blankLines: parsed.blankLines.map((line) => line + skipped) }
+}
+
+/** Returns the labels of a file without a header: the names in the options, if they identify the columns by index. */
+const withGivenNames = (labels: readonly string[], columns: readonly (ColumnOptions | undefined)[]): string[] =>
+  labels.map((label, index) => (columns[index]?.index === undefined ? label : (columns[index].name ?? label)))
 
 const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 
@@ -128,18 +166,23 @@ function placeOfRows({ head, from }: FileSample, { records }: ParsedSample, { st
 function footerOf(
   file: ReadableFile,
   sample: FileSample,
-  { records, grammar, blankLines }: ParsedSample,
+  { parsed, end, linesAfter }: TableChoice,
   table: DetectedTable,
   { footerLines }: DelimitedOptions,
 ): DetectedFooter {
+  const { records, grammar, blankLines } = parsed
   const body = records.slice(table.start + table.headerLines)
   const rowsFrom = sample.from + (body[0]?.from ?? sample.head.length)
-  if (footerLines !== undefined) return lastLines(sample, file.size, footerLines, rowsFrom)
+  if (footerLines !== undefined) return lastLines(file, sample, footerLines, rowsFrom)
   const fields = table.width + table.trailing
   const fitting = body.filter(({ count }) => count === fields)
   const firstKind = steadyKind(fitting.map(({ kinds }) => kinds[0]!))
   const hasGaps = blankLines.some((line) => line > (body[0]?.line ?? 0) && line < (fitting.at(-1)?.line ?? 0))
-  return findFooter(sample, file.size, grammar, { fields, rowsFrom, firstKind, hasGaps })
+  const shape = { fields, rowsFrom, firstKind, hasGaps }
+  if (end === undefined) return findFooter(sample, file.size, grammar, shape)
+  const part = { ...sample, tail: sample.head.subarray(0, end - sample.from), tailFrom: sample.from }
+  const footer = findFooter(part, end, grammar, shape)
+  return { ...footer, lines: footer.lines + linesAfter }
 }
 
 /** Returns the values of each column, from the rows with the right number of fields. */
@@ -161,6 +204,7 @@ function givenGrammar(options: DelimitedOptions, directive: number | undefined):
     ...(options.escape && { escape: options.escape === 'BACKSLASH' ? 92 : -1 }),
     ...(options.comment !== undefined && { comment: options.comment.charCodeAt(0) }),
     ...(options.trimSpaces !== undefined && { padded: options.trimSpaces }),
+    ...(options.strayQuotes && { readsStrayQuotes: options.strayQuotes === 'TEXT' }),
   }
 }
 

@@ -123,13 +123,23 @@ function headerWords(line: number, lines: number): string {
   return lines === 1 ? `header in line ${line}` : `header of ${lines} lines from line ${line} on`
 }
 
+/** Returns a sentence about a column of numbers such as 1.234, in a file that does not say whether points are decimal. */
+export const describeAmbiguousPoints = (label: string): string =>
+  `Column "${label}" is TEXT because the points in its numbers may be decimal points or separate thousands. If they are decimal points, set decimal to POINT.`
+
 /** Returns other findings for the log, as whole sentences. */
-export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, isMended: boolean): string[] {
+export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, table: DetectedTable): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
   const trailing = formatAmount(trailingDelimiters.value, 'delimiter')
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
-    isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
+    table.isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
+    table.unnamed === 0
+      ? ''
+      : `The header has ${formatAmount(table.unnamed, 'empty label')} more than the rows have values. It is read without ${table.unnamed === 1 ? 'this label' : 'these labels'}.`,
+    table.repeatedHeader
+      ? `The header occurs again between the rows, first in line ${table.repeatedHeader.line}. These lines are left out.`
+      : '',
     trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} after the last column; they are left out.`,
     footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
     footer.doubt === undefined

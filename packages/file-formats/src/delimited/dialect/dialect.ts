@@ -9,6 +9,8 @@ import type { ColumnOptions } from './delimited-options.ts'
  *   quotes. Before another character and at the end of the text it is a plain backslash. Doubled quotes keep their meaning inside quotes.
  * - With `padded`, the spaces (U+0020) around a field, quoted or not, do not belong to it. Otherwise they do.
  * - A line that begins with `comment` is skipped.
+ * - A record with exactly the fields of `repeatedHeader` is skipped.
+ * - With `readsStrayQuotes`, a record with broken quotes is read as `readStrayQuotes` describes, if possible.
  */
 export interface DelimitedGrammar {
   delimiter: number
@@ -17,11 +19,14 @@ export interface DelimitedGrammar {
   escape: number
   padded: boolean
   comment: number
+  readsStrayQuotes: boolean
+  /** The texts of the header if it occurs again between the rows, as in concatenated files. */
+  repeatedHeader?: readonly string[]
 }
 
 /** Returns the syntax of RFC 4180 with this delimiter. */
 export function plainGrammar(delimiter: number): DelimitedGrammar {
-  return { delimiter, quote: 34, escape: -1, padded: false, comment: -1 }
+  return { delimiter, quote: 34, escape: -1, padded: false, comment: -1, readsStrayQuotes: false }
 }
 
 /** The settings for reading one file. They are plain data, so that they can be sent to threads. */
@@ -78,4 +83,6 @@ export interface DetectedDialect {
   decimalDecided: boolean
   /** Other findings for the log, such as skipped lines, as whole sentences. */
   notes: string[]
+  /** A sentence about other tables of the file, which are not read although no option excludes them. */
+  unread?: string
 }

@@ -1,6 +1,7 @@
 import { maxColumns } from '@sluice/row-stream'
-import { afterLineEnd, IS_QUOTED } from '../record-scanner.ts'
-import { cellTexts, type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
+import { IS_QUOTED } from '../record-scanner.ts'
+import { readHeaderWithoutQuotes, readHeaderWithStrayQuotes } from './repair-header.ts'
+import { cellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
 import { EMPTY_CELL } from './cell-kind.ts'
 import {
   areDistinct,
@@ -12,8 +13,8 @@ import {
   lookLikeLabels,
 } from './header.ts'
 import type { DelimitedOptions } from './delimited-options.ts'
-import { usualWidth } from './choose-grammar.ts'
 import type { DelimitedGrammar } from './dialect.ts'
+import { usualWidth } from './choose-grammar.ts'
 
 /** The position of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {
@@ -26,6 +27,10 @@ export interface DetectedTable {
   width: number
   /** Whether the labels were read as if quotes had no meaning, because quotes of the header are broken. */
   isMended: boolean
+  /** The number of empty labels between others that were left out, because the rows have no fields for them. */
+  unnamed: number
+  /** The texts of the header, if it occurs again between the rows, and the physical line of the first repetition. */
+  repeatedHeader?: { texts: readonly string[]; line: number }
   confidence: { start: number; header: number }
 }
 
@@ -60,9 +65,13 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
   const start = options.skipLines !== undefined ? 0 : tableStart(parsed, wide, headerAt, rowsFrom, isBroken)
   const broken = records[start]!
-  // The option for quotes applies to the header too.
-  if (broken.count === 0 && options.headerRow !== false && options.quote === undefined) {
-    records[start] = repairHeader(broken, sample, grammar, wide)
+  if (broken.count === 0 && options.headerRow !== false) {
+    const unnamed = emptyAtEnd(records.slice(start + 1), wide)
+    // The option for quotes applies to the header too.
+    const repaired =
+      readHeaderWithStrayQuotes(broken, sample, grammar, wide) ??
+      (options.quote === undefined ? readHeaderWithoutQuotes(broken, sample, grammar, wide, unnamed) : undefined)
+    records[start] = repaired ?? broken
     candidates.delete(start)
   }
   const first = headerAt(start)
@@ -79,7 +88,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     const trailing = Math.min(options.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
     const width = wide - trailing
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
-    return { start, headerLines: 0, labels, trailing, width, isMended: false, confidence }
+    return { start, headerLines: 0, labels, trailing, width, isMended: false, unnamed: 0, confidence }
   }
   const headerLines = Math.min(
     options.headerLines ?? headerDepth(start, rows.length, headerAt, rowsFrom),
@@ -91,14 +100,57 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const body = records.slice(start + headerLines)
   const trailing = options.trailingDelimiters ?? countTrailing(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
-  // A delimiter at the end of the header line only does not start a column.
-  if (body.length > 0 && options.trailingDelimiters === undefined) {
-    while (labels.length > wide && labels.at(-1) === '') labels.pop()
-  }
+  const surplus = options.trailingDelimiters === undefined ? unnamedSurplus(labels, body, wide) : []
+  for (const index of surplus.toReversed()) labels.splice(index, 1)
+  const unnamed = surplus.filter((index) => index < wide).length
+  const repeatedHeader =
+    votes >= 1 && headerLines === 1 ? findRepetition(first, records.slice(start + 1), sample, grammar) : undefined
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
   // There are at most `maxColumns` labels, so the width of a wider header is its number of fields.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
-  return { start, headerLines, labels, trailing, width, isMended: first.record.mended === true, confidence }
+  return {
+    start,
+    headerLines,
+    labels,
+    trailing,
+    width,
+    isMended: first.record.mended === true,
+    unnamed,
+    ...(repeatedHeader && { repeatedHeader }),
+    confidence,
+  }
+}
+
+/** Finds the first record with exactly the fields of the header. */
+function findRepetition(
+  { record, texts }: HeaderCandidate,
+  body: readonly SampleRecord[],
+  sample: Uint8Array,
+  grammar: DelimitedGrammar,
+): DetectedTable['repeatedHeader'] {
+  if (record.mended) return undefined
+  const lengthOf = ({ starts, ends }: SampleRecord, column: number) => ends[column]! - starts[column]!
+  const repetition = body.find(
+    (other) =>
+      other.count === record.count &&
+      texts.every((_, column) => lengthOf(other, column) === lengthOf(record, column)) &&
+      cellTexts(sample, other, grammar).every((text, column) => text === texts[column]),
+  )
+  return repetition && { texts, line: repetition.line }
+}
+
+/**
+ * Returns the indexes of empty labels that begin no column, if the header has more labels than the rows have fields: those at the end, or
+ * all of them if each row then has a value for each label.
+ */
+function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[], wide: number): number[] {
+  const surplus = labels.length - wide
+  if (surplus <= 0 || body.length === 0) return []
+  const unnamed = labels.flatMap((label, index) => (label === '' ? [index] : []))
+  const lastNamed = labels.findLastIndex((label) => label !== '')
+  const atEnd = unnamed.filter((index) => index > lastNamed && index >= wide)
+  const noneFits = body.every(({ count }) => count !== labels.length)
+  return atEnd.length < surplus && unnamed.length === surplus && noneFits ? unnamed : atEnd
 }
 
 /**
@@ -228,28 +280,4 @@ function continuesHeader(
   if (isRule(next) || next.record.count !== first.record.count || !hasOnlyLabels) return false
   const below = readRowsBelow()
   return sumHeaderVotes(next, below) >= minVotesForFurtherLine && sumHeaderVotes(first, below) >= minVotesForFirstLine
-}
-
-/**
- * Reads a header with broken quotes as if quotes had no meaning, if that gives a label of text for each column. Otherwise returns the record
- * unchanged. Values are never repaired like this: users can check labels, but not a million rows.
- */
-function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: DelimitedGrammar, wide: number): SampleRecord {
-  const after = afterLineEnd(sample, record.from, sample.length, true)
-  const line = sample.subarray(0, after < 0 ? sample.length : after)
-  const [mended] = parseSample(
-    line,
-    record.from,
-    true,
-    { ...grammar, quote: -1, escape: -1 },
-    { records: 1, cells: 0 },
-  ).records
-  if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind)))
-    return record
-  const { starts, ends } = mended
-  for (let index = 0; index < mended.count; index++) {
-    while (starts[index]! < ends[index]! && sample[starts[index]!] === grammar.quote) starts[index]!++
-    while (starts[index]! < ends[index]! && sample[ends[index]! - 1] === grammar.quote) ends[index]!--
-  }
-  return { ...mended, line: record.line, mended: true }
 }

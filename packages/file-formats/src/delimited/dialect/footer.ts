@@ -1,7 +1,7 @@
 import type { DelimitedGrammar } from './dialect.ts'
 import { afterLineEnd, countLineEnds, IS_QUOTED, COMPLETE_RECORD, RecordScanner } from '../record-scanner.ts'
 import { cellKind, EMPTY_CELL, NUMBER_CELL, TIME_CELL } from './cell-kind.ts'
-import type { FileSample } from './sample.ts'
+import { type FileSample, readAt, type ReadableFile } from './sample.ts'
 
 /** Lines at the end of a file that are not rows. */
 export interface DetectedFooter {
@@ -152,15 +152,20 @@ export function steadyKind(kinds: readonly number[]): number | undefined {
 }
 
 /** Returns the last lines as the footer, because the options say so; at most the lines after the header. */
-export function lastLines(
-  { tail, tailFrom }: FileSample,
-  size: number,
-  lines: number,
-  rowsFrom: number,
-): DetectedFooter {
-  let position = tail.length
-  for (let line = 0; line < lines && position > 0; line++) position = startOfLine(tail, position)
-  return { from: lines === 0 ? size : Math.max(tailFrom + position, rowsFrom), lines, text: '' }
+export function lastLines(file: ReadableFile, sample: FileSample, lines: number, rowsFrom: number): DetectedFooter {
+  let { tail, tailFrom } = sample
+  for (;;) {
+    let position = tail.length
+    let line = 0
+    while (line < lines && position > 0) {
+      position = startOfLine(tail, position)
+      line++
+    }
+    const from = lines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
+    if (position > 0 || tailFrom <= sample.from || from === file.size) return { from, lines, text: '' }
+    tailFrom = Math.max(sample.from, file.size - tail.length * 8)
+    tail = readAt(file, tailFrom, file.size - tailFrom)
+  }
 }
 
 /** Returns the position after the first lines. */

@@ -27,24 +27,38 @@ const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
 /**
  * Returns the decimal sign that the values prove. A comma is proven if all values of a column are numbers with one comma, at least one of
  * these commas cannot separate thousands, and no value has a point that can only be decimal. 1,234 alone is ambiguous and stays text, as
- * does 1.234 in a file with decimal commas, where the point probably separates thousands.
+ * does 1.234 in a file with decimal commas, where the point probably separates thousands, and in a file without a proven sign, unless
+ * commas separate its fields.
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
-  if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint) }
+  if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint), ambiguous: [] }
   let comma = false
   for (const values of columns) {
     const filled = values.filter((value) => value !== '')
-    if (hasPoint(filled)) return { sign: POINT, decided: true }
+    if (hasPoint(filled)) return { sign: POINT, decided: true, ambiguous: [] }
     if (filled.length === 0 || !filled.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
     if (filled.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) comma = true
   }
-  return comma ? { sign: COMMA, decided: true } : { sign: POINT, decided: false }
+  if (comma) return { sign: COMMA, decided: true, ambiguous: [] }
+  const ambiguous = columns.flatMap((values, index) => (mayHaveThousands(values) ? [index] : []))
+  return { sign: POINT, decided: false, ambiguous }
+}
+
+/** Whether all values are whole numbers if points separate thousands, and some have such a point. */
+function mayHaveThousands(values: readonly string[]): boolean {
+  const filled = values.filter((value) => value !== '')
+  return (
+    filled.some((value) => thousandsPoint.test(value)) &&
+    filled.every((value) => /^-?\d+$/.test(value) || thousandsPoint.test(value))
+  )
 }
 
 /** `decided`: the values prove the sign. */
 export interface DecimalGuess {
   sign: number
   decided: boolean
+  /** The indexes of columns with points that may be decimal or separate thousands. */
+  ambiguous: readonly number[]
 }
 
 const hasPoint = (values: readonly string[]): boolean =>

@@ -45,7 +45,7 @@ export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSam
   return { head, from, complete: false, tail: end.subarray(line), tailFrom: file.size - end.length + line }
 }
 
-function readAt(file: ReadableFile, position: number, length: number): Uint8Array {
+export function readAt(file: ReadableFile, position: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length)
   let filled = 0
   while (filled < length) {
@@ -137,12 +137,13 @@ export function parseSample(
 }
 
 /** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are wrong. */
-function describeRecord(
+export function describeRecord(
   { starts, ends, marks, count }: RecordScanner,
-  place: Pick<SampleRecord, 'from' | 'next' | 'line'>,
+  { from, next, line }: Pick<SampleRecord, 'from' | 'next' | 'line'>,
   outcome: number,
   bytes: Uint8Array,
 ): SampleRecord {
+  const place = { from, next, line }
   if (outcome !== COMPLETE_RECORD) {
     const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
     return { ...place, count: 0, fault, kinds: noBytes, starts: noPlaces, ends: noPlaces, marks: noBytes }

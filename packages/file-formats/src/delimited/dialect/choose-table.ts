@@ -1,0 +1,87 @@
+import { countLineEnds } from '../record-scanner.ts'
+import type { DelimitedOptions } from './delimited-options.ts'
+import type { DetectedOptions } from './dialect.ts'
+import { lastLines } from './footer.ts'
+import type { FileSample, ParsedSample, ReadableFile } from './sample.ts'
+import { separateTables, type TablePart } from './separate-tables.ts'
+
+/** The part of a sample with the table that is read. */
+export interface TableChoice {
+  parsed: ParsedSample
+  /** The position in the file after the table, if another table follows it. */
+  end: number | undefined
+  /** The number of lines from `end` on. */
+  linesAfter: number
+  /** All tables of the sample and the one that is read; undefined if there is only one, or the options exclude the others. */
+  parts: { all: TablePart[]; chosen: TablePart; isComplete: boolean } | undefined
+}
+
+const countedChunkBytes = 1024 * 1024
+
+/**
+ * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table; with `skipLines` alone, it is the
+ * first table after these lines. Otherwise it is the one with the most records of a file that is seen completely, and the last one of the
+ * sample of a longer file, because that one continues after the sample.
+ */
+export function chooseTable(
+  file: ReadableFile,
+  sample: FileSample,
+  parsed: ParsedSample,
+  { skipLines, footerLines }: DelimitedOptions,
+): TableChoice {
+  if (footerLines !== undefined) {
+    const end = lastLines(file, sample, footerLines, sample.from).from - sample.from
+    const records = parsed.records.filter(({ from }, index) => index === 0 || from < end)
+    return { parsed: { ...parsed, records }, end: undefined, linesAfter: 0, parts: undefined }
+  }
+  const parts = separateTables(parsed, sample.head)
+  const largest = sample.complete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
+  const chosen = skipLines === undefined ? largest : parts[0]!
+  const next = parts[parts.indexOf(chosen) + 1]
+  const end = next && sample.from + parsed.records[next.first]!.from
+  const linesAfter = end === undefined ? 0 : countLines(file, end)
+  return {
+    parsed: { ...parsed, records: parsed.records.slice(chosen.first, chosen.end) },
+    end,
+    linesAfter,
+    parts: parts.length === 1 ? undefined : { all: parts, chosen, isComplete: sample.complete },
+  }
+}
+
+const longestFirst = (one: TablePart, other: TablePart) => other.end - other.first - (one.end - one.first)
+
+const mostListed = 20
+
+/** Returns a sentence about the tables of the file that are not read. */
+export function describeUnread(
+  name: string,
+  { parts }: TableChoice,
+  { skipLines, footerLines }: DetectedOptions,
+): string | undefined {
+  if (!parts) return undefined
+  const { all, chosen, isComplete } = parts
+  const linesOf = (part: TablePart) =>
+    isComplete || part !== all.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
+  const others = all.filter((part) => part !== chosen)
+  const listed = others.slice(0, mostListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
+  const more = others.length > mostListed ? ` and ${others.length - mostListed} more` : ''
+  const confirmed = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
+  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} confirm this one.`
+}
+
+/** Returns the number of lines from a position to the end of the file. */
+function countLines(file: ReadableFile, from: number): number {
+  const chunk = new Uint8Array(countedChunkBytes + 1)
+  let lines = 0
+  let last = 0
+  for (let position = from; position < file.size; ) {
+    const read = file.read(chunk, 1, countedChunkBytes, position)
+    if (read === 0) break
+    // The byte before decides whether a line feed is half of a line end.
+    chunk[0] = last
+    lines += countLineEnds(chunk, 0, read + 1) - (last === 13 || last === 10 ? 1 : 0)
+    last = chunk[read]!
+    position += read
+  }
+  return last === 10 || last === 13 ? lines : lines + 1
+}

@@ -1,0 +1,49 @@
+import { COMPLETE_RECORD, RecordScanner, withoutLineEnd } from '../record-scanner.ts'
+import { readStrayQuotes } from '../stray-quotes.ts'
+import { EMPTY_CELL } from './cell-kind.ts'
+import type { DelimitedGrammar } from './dialect.ts'
+import { isTextKind } from './header.ts'
+import { describeRecord, parseSample, type SampleRecord } from './sample.ts'
+
+/** Reads a header with broken quotes as `wide` labels with quotes in them, if the options ask for that and there is one such reading. */
+export function readHeaderWithStrayQuotes(
+  header: SampleRecord,
+  sample: Uint8Array,
+  grammar: DelimitedGrammar,
+  wide: number,
+): SampleRecord | undefined {
+  const { from, next } = header
+  const scanner = new RecordScanner(grammar)
+  const end = withoutLineEnd(sample, from, next)
+  if (!grammar.readsStrayQuotes || !readStrayQuotes(scanner, sample, from, end, grammar, wide)) return undefined
+  return describeRecord(scanner, header, COMPLETE_RECORD, sample)
+}
+
+/**
+ * Reads a header with broken quotes as if quotes had no meaning, if that gives a label of text for each of the `wide` columns, except for
+ * at most `unnamed` empty columns at the end. Values are never repaired like this: users can check labels, but not a million rows.
+ */
+export function readHeaderWithoutQuotes(
+  header: SampleRecord,
+  sample: Uint8Array,
+  grammar: DelimitedGrammar,
+  wide: number,
+  unnamed: number,
+): SampleRecord | undefined {
+  const line = sample.subarray(0, header.next)
+  const [mended] = parseSample(
+    line,
+    header.from,
+    true,
+    { ...grammar, quote: -1, escape: -1 },
+    { records: 1, cells: 0 },
+  ).records
+  if (!mended || mended.count > wide || mended.count < wide - unnamed) return undefined
+  if (!mended.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))) return undefined
+  const { starts, ends } = mended
+  for (let index = 0; index < mended.count; index++) {
+    while (starts[index]! < ends[index]! && sample[starts[index]!] === grammar.quote) starts[index]!++
+    while (starts[index]! < ends[index]! && sample[ends[index]! - 1] === grammar.quote) ends[index]!--
+  }
+  return { ...mended, line: header.line, mended: true }
+}

@@ -1,0 +1,107 @@
+import { countLineEnds } from '../record-scanner.ts'
+import { EMPTY_CELL } from './cell-kind.ts'
+import { usualWidth } from './choose-grammar.ts'
+import { areDistinct, type HeaderCandidate, isTextKind, sumHeaderVotes } from './header.ts'
+import { cellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
+
+/** A part of a sample that has one table, with its titles: the indexes of its first record and of the record after its last. */
+export interface TablePart {
+  first: number
+  end: number
+  /** Physical lines, from 1. `headerLine` is below the titles. */
+  firstLine: number
+  headerLine: number
+  lastLine: number
+}
+
+/** Records below a header that decide whether it is one. */
+const comparedRows = 20
+const fewestRows = 2
+/** A part with fewer columns and rows may be names with values above a table. */
+const fewestColumns = 3
+const manyRows = 10
+
+/**
+ * Divides a sample into its tables. A further table begins with a record of labels above at least two rows with other kinds of cells and the
+ * same number of fields, and either this number is not the one of the rows above, or a blank line or a title is above the labels, which
+ * cannot be a row of the table above. A header that occurs again, as in concatenated files, begins no table.
+ */
+export function separateTables(parsed: ParsedSample, sample: Uint8Array): TablePart[] {
+  const { records } = parsed
+  const starts = [0]
+  const headers = [0]
+  for (let index = fewestRows; index < records.length - fewestRows; index++) {
+    if (!beginsTable(parsed, sample, starts.at(-1)!, index)) continue
+    starts.push(titlesAbove(parsed, starts.at(-1)!, index))
+    headers.push(index)
+  }
+  headers[0] = firstUsual(records.slice(0, starts[1]))
+  return starts.map((first, part) => {
+    const end = starts[part + 1] ?? records.length
+    const last = records[end - 1]!
+    const lineEnds = countLineEnds(sample, last.from, last.next)
+    const isOpen = last.next === last.from || ![10, 13].includes(sample[last.next - 1]!)
+    const lastLine = last.line + lineEnds - (isOpen ? 0 : 1)
+    return { first, end, firstLine: records[first]!.line, headerLine: records[headers[part]!]!.line, lastLine }
+  })
+}
+
+/** Returns the index of the first record with the usual number of fields. */
+function firstUsual(records: readonly SampleRecord[]): number {
+  const width = usualWidth(records)
+  return Math.max(
+    0,
+    records.findIndex(({ count }) => count === width),
+  )
+}
+
+function beginsTable(parsed: ParsedSample, sample: Uint8Array, partStart: number, index: number): boolean {
+  const { records, grammar } = parsed
+  const header = records[index]!
+  if (header.count < 2 || !hasOnlyText(header)) return false
+  // Values of the first rows show quickly that most records of a table of text begin no other table.
+  if (hasOnlyText(records[index + 1]!) && hasOnlyText(records[index + 2]!)) return false
+  const candidate = (at: number): HeaderCandidate => ({
+    record: records[at]!,
+    texts: cellTexts(sample, records[at]!, grammar),
+  })
+  const below: HeaderCandidate[] = []
+  for (let at = index + 1; records[at]?.count === header.count && below.length < comparedRows; at++)
+    below.push(candidate(at))
+  const labels = candidate(index)
+  if (below.length < fewestRows || !areDistinct(labels) || sumHeaderVotes(labels, below) <= 0) return false
+  const above = records.slice(partStart, titlesAbove(parsed, partStart, index))
+  const width = usualWidth(above)
+  const alike = above.flatMap(({ count }, at) => (count === width ? [partStart + at] : []))
+  if (width < fewestColumns && alike.length < manyRows) return false
+  if (alike.length <= fewestRows) return false
+  if (header.count !== width) return true
+  const [first, ...rows] = alike.slice(0, comparedRows).map(candidate)
+  const isRepeated = labels.texts.every((text, column) => text.trim() === first!.texts[column]!.trim())
+  return !isRepeated && hasGapAbove(parsed, partStart, index) && sumHeaderVotes(labels, rows) > 0
+}
+
+function hasOnlyText({ kinds }: SampleRecord): boolean {
+  for (const kind of kinds) if (!isTextKind(kind)) return false
+  return true
+}
+
+/** Whether a blank line or a title is directly above a record. */
+function hasGapAbove(parsed: ParsedSample, partStart: number, index: number): boolean {
+  return titlesAbove(parsed, partStart, index) < index || isBlankAbove(parsed, index)
+}
+
+function isBlankAbove({ records, blankLines }: ParsedSample, index: number): boolean {
+  const [above, line] = [records[index - 1]!.line, records[index]!.line]
+  return blankLines.some((blank) => blank > above && blank < line)
+}
+
+/** Returns the index of the first of the titles directly above a record: records with one filled cell at most. */
+function titlesAbove({ records }: ParsedSample, partStart: number, index: number): number {
+  let first = index
+  while (first - 1 > partStart && records[first - 1]!.kinds.filter((kind) => kind !== EMPTY_CELL).length <= 1) {
+    if (records[first - 1]!.count === 0) break
+    first--
+  }
+  return first
+}

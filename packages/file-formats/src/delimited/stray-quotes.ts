@@ -1,0 +1,147 @@
+import type { DelimitedGrammar } from './dialect/dialect.ts'
+import { HAS_DOUBLED_QUOTES, IS_QUOTED, NEEDS_ESCAPE, type RecordScanner } from './record-scanner.ts'
+
+const LF = 10
+const CR = 13
+
+/** The most steps for one record: delimiters, times those that are not between its fields. */
+const mostSteps = 100_000
+
+/** One way to read a field that starts after a delimiter. */
+interface FieldReading {
+  start: number
+  end: number
+  marks: number
+  /** The number of quotes in the field that are neither its own quotes nor doubled. */
+  strayQuotes: number
+  /** The index of the next field's start; the number of starts for the last field of the record. */
+  next: number
+}
+
+/** The readings of the rest of a record as a number of fields: the fewest stray quotes, the first field, and whether others are as good. */
+interface RestReading {
+  strayQuotes: number
+  first: FieldReading
+  isUnique: boolean
+}
+
+/**
+ * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fields` fields. A field in quotes may contain
+ * quotes that are not doubled, if they are not next to a delimiter, and a field may begin with a quote that is part of its text. Of all
+ * such readings, the one with the fewest of these stray quotes counts. Sets the fields of the scanner and returns true if there is exactly
+ * one such reading. Returns false for grammars with an escape character or with spaces around fields, which would allow more.
+ */
+export function readStrayQuotes(
+  scanner: RecordScanner,
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+  grammar: DelimitedGrammar,
+  fields: number,
+): boolean {
+  if (grammar.quote < 0 || grammar.escape >= 0 || grammar.padded) return false
+  const readings = listReadings(bytes, from, end, grammar, fields)
+  const best = readings && bestReading(readings, fields)
+  if (!best) return false
+  for (const [index, field] of best.entries()) {
+    scanner.starts[index] = field.start
+    scanner.ends[index] = field.end
+    scanner.marks[index] = field.marks
+  }
+  scanner.count = fields
+  return true
+}
+
+/** Returns the readings of each field, by the order of the delimiters before them; undefined if there are too many or too few. */
+function listReadings(
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+  grammar: DelimitedGrammar,
+  fields: number,
+): FieldReading[][] | undefined {
+  const starts = [from]
+  for (let position = from; position < end; position++)
+    if (bytes[position] === grammar.delimiter) starts.push(position + 1)
+  const delimitersInside = starts.length - fields
+  if (delimitersInside < 0 || starts.length * (delimitersInside + 1) > mostSteps) return undefined
+  const startIndexes = new Map(starts.map((start, index) => [start, index]))
+  const nextOf = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
+  return starts.map((start, index) => {
+    const readings: FieldReading[] = []
+    const fieldEnd = (starts[index + 1] ?? end + 1) - 1
+    const isOpened = start < end && bytes[start] === grammar.quote
+    const strayQuotes = isOpened ? countQuotes(bytes, start, fieldEnd, grammar.quote) : 0
+    if (!bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR))
+      readings.push({ start, end: fieldEnd, marks: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
+    if (!isOpened) return readings
+    const strict = closingQuote(bytes, start + 1, end, grammar, true)
+    const lenient = closingQuote(bytes, start + 1, end, grammar, false)
+    const marks = IS_QUOTED | NEEDS_ESCAPE
+    if (strict >= 0) {
+      const isDoubled = countQuotes(bytes, start + 1, strict, grammar.quote) > 0
+      const ownMarks = isDoubled ? marks | HAS_DOUBLED_QUOTES : marks
+      readings.push({ start: start + 1, end: strict, marks: ownMarks, strayQuotes: 0, next: nextOf(strict + 1) })
+    }
+    if (lenient >= 0 && lenient !== strict) {
+      const inside = countQuotes(bytes, start + 1, lenient, grammar.quote)
+      readings.push({ start: start + 1, end: lenient, marks, strayQuotes: inside, next: nextOf(lenient + 1) })
+    }
+    return readings
+  })
+}
+
+/**
+ * Returns the position of the quote that closes a field, or -1. It is the first one with a delimiter or the end of the record after it. With
+ * `isStrict`, quotes inside the field have to be doubled, and otherwise none of them may follow a delimiter.
+ */
+function closingQuote(
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+  { delimiter, quote }: DelimitedGrammar,
+  isStrict: boolean,
+): number {
+  for (let position = from; position < end; position++) {
+    if (bytes[position] !== quote) continue
+    if (isStrict && position + 1 < end && bytes[position + 1] === quote) {
+      position++
+      continue
+    }
+    if (position + 1 === end || bytes[position + 1] === delimiter) return position
+    if (isStrict || bytes[position - 1] === delimiter) return -1
+  }
+  return -1
+}
+
+function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number): number {
+  let count = 0
+  for (let position = from; position < to; position++) if (bytes[position] === quote) count++
+  return count
+}
+
+/** Returns the fields of the only reading with the fewest stray quotes; undefined unless exactly one exists. */
+function bestReading(readings: readonly FieldReading[][], fields: number): FieldReading[] | undefined {
+  // rests[index][count] reads the record from the field `index` on as `count` fields.
+  const rests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
+  for (let index = readings.length - 1; index >= 0; index--)
+    for (let count = Math.max(1, fields - index); count <= Math.min(fields, readings.length - index); count++)
+      for (const first of readings[index]!) {
+        const isLast = first.next === readings.length
+        const rest = rests[first.next]![count - 1]
+        if (isLast ? count !== 1 : !rest) continue
+        const strayQuotes = first.strayQuotes + (rest?.strayQuotes ?? 0)
+        const best = rests[index]![count]
+        if (best && best.strayQuotes < strayQuotes) continue
+        const isUnique = (rest?.isUnique ?? true) && !(best && best.strayQuotes === strayQuotes)
+        rests[index]![count] = { strayQuotes, first, isUnique }
+      }
+  const best: FieldReading[] = []
+  for (let index = 0; index < readings.length; ) {
+    const rest = rests[index]![fields - best.length]
+    if (!rest?.isUnique) return undefined
+    best.push(rest.first)
+    index = rest.first.next
+  }
+  return best.length === fields ? best : undefined
+}
