@@ -10,17 +10,13 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
-import { ObjectCache } from './object-cache.ts'
-import { TupleLayout } from './remap-columns.ts'
+import { createCombinedTable, describeDifferences, uniteColumns } from './combined-table.ts'
 import type { StoredObject } from './object-store.ts'
-import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
-import { findFieldSources, findStoredTypes, createCombinedTable } from './combined-table.ts'
-import { uniteColumns, describeDifferences } from './combined-table.ts'
+import { type ObjectBatch, ObjectBatches } from './object-batches.ts'
+import { isEmptyListProblem, type ObjectReading } from './read-object.ts'
 
-/** Maximum number of objects for which a read is logged. For further objects, only warnings are logged. */
-const maxLoggedObjects = 10
-/** Maximum bytes of an object that is read to its end when its columns are determined. */
-const maxFullyReadBytes = 1024 * 1024
+/** Maximum number of batches for which a read is logged. For further ones, only warnings are logged. */
+const maxLoggedBatches = 10
 
 export interface CombinedReading {
   objects: readonly StoredObject[]
@@ -35,8 +31,8 @@ export interface CombinedReading {
 
 /**
  * Reads several objects as one table. The table has the union of their columns, types that fit all of them, and columns that
- * identify the object of each row. All objects are examined before the first row is returned, because the columns of the table
- * must be known first. Throws `SourceProblem`, or the reason of the signal after an abort.
+ * identify the object of each row. All objects are downloaded and examined before the first row is returned, because the columns of the
+ * table must be known first. Throws `SourceProblem`, or the reason of the signal after an abort.
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
@@ -48,83 +44,71 @@ export async function* readObjectsAsOneTable(
   const { first, onSecondProgress } = splitProgress(report)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
-  const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
-  const cache = keptOf(objects)
-  let besides: ObjectCache | undefined
-  const shapes = new Map<string, Column[]>()
-  const unread: string[] = []
+  const shapes = new Map<ObjectBatch, readonly Column[]>()
   let emptyListProblem: SourceProblem | undefined
-  const look = async (local: LocalObject) => {
-    const tableShape = await readTableShape(reading, local, () => report.progress({}), signal).catch(
-      (error: unknown) => {
-        if (!isEmptyListProblem(error)) throw error
-        emptyListProblem ??= error
-        return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
-      },
-    )
-    shapes.set(local.object.key, tableShape.columns)
-    if (tableShape.unread !== undefined) unread.push(tableShape.unread)
-    return tableShape.columns
+  const examine = async (batch: ObjectBatch) => {
+    const columns = await batch.examine(() => report.progress({}), signal).catch((error: unknown) => {
+      if (!isEmptyListProblem(error)) throw error
+      emptyListProblem ??= error
+      return []
+    })
+    shapes.set(batch, columns)
   }
-  for await (const [, local] of cache.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
+  const open = async (some: readonly StoredObject[], onProgress: (bytes: number) => void) =>
+    stack.use(await ObjectBatches.open(reading, some, { ...report, log, progress: () => report.progress({}) }, onProgress, signal))
+  const batches = await open(objects, (bytes) => first(Math.min(bytes, total), total))
+  for (const batch of batches.list) await examine(batch)
   first(total, total)
   const unite = () => {
-    const united = [...shapes.values()].reduce((one: readonly Column[], other) => uniteColumns(one, other), before)
+    const united = [...shapes.values()].reduce((one, other) => uniteColumns(one, other), before)
     return united.length > 0 ? united : reading.columnsBefore
   }
   if (emptyListProblem && unite().length === 0) throw emptyListProblem
   const differences = describeDifferences(
-    [...shapes.values()].filter(({ length }) => length > 0),
+    [...shapes].flatMap(([{ objects: ofBatch }, columns]) => (columns.length > 0 ? ofBatch.map(() => columns) : [])),
     unite(),
   )
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = createCombinedTable(unite(), { keyed })
   const progress = onSecondProgress(total)
 
+  let besides: ObjectBatches | undefined
   let hasStarted = false
-  /** Objects for which the sampled types were wrong. The next read examines them completely before it returns types. */
-  const misguessed = new Set<string>()
-  const held = new Map<string, OptionalEvidence[]>()
+  const evidences = new Map<string, OptionalEvidence[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (hasStarted) await report.startOver()
     hasStarted = true
-    held.clear()
+    evidences.clear()
     const read = { bytes: 0, rows: 0 }
-    async function* of(all: ObjectCache): AsyncGenerator<TupleChunk, void, void> {
-      for await (const [index, local] of all.all(signal, () => report.progress({}))) {
-        const { object } = local
-        const shape = shapes.get(object.key) ?? (await look(local))
-        if (shape.length === 0) {
-          counts.set(object.key, 0)
-          continue
-        }
-        const reportOfObject = createObjectReporter(object, index, read, report, progress)
-        const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
+    async function* readBatches(list: readonly ObjectBatch[]): AsyncGenerator<TupleChunk, void, void> {
+      for (const [index, batch] of list.entries()) {
+        if (!shapes.has(batch)) await examine(batch)
+        const shape = shapes.get(batch)!
+        for (const { key } of batch.objects) counts.set(key, 0)
+        if (shape.length === 0) continue
+        const size = batch.objects.reduce((sum, object) => sum + object.size, 0)
+        const reportOfBatch = createBatchReporter({ index, size }, read, report, progress)
         try {
-          for await (const { content } of readLocalObject(readingOf(object), local, reportOfObject, signal)) {
-            for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
-            const columnFacts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
-            for (const { column, evidence } of columnFacts) held.set(column, [...(held.get(column) ?? []), evidence])
-          }
+          const { facts, written } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
+          for (const { column, evidence } of facts) evidences.set(column, [...(evidences.get(column) ?? []), evidence])
+          for (const [at, { key }] of batch.objects.entries()) counts.set(key, written[at]!)
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
-          shapes.set(object.key, error.columns)
-          misguessed.add(object.key)
+          shapes.set(batch, error.columns)
           throw new TypesWidened(createCombinedTable(unite(), { keyed }))
         }
-        counts.set(object.key, layout.rows)
-        read.bytes += object.size
-        read.rows = reportOfObject.rowsSoFar()
+        read.bytes += size
+        read.rows = reportOfBatch.rowsSoFar()
       }
     }
-    yield* of(cache)
-    yield* of((besides ??= keptOf(unreadObjects())))
+    yield* readBatches(batches.list)
+    besides ??= await open(unreadObjects(), () => report.progress({}))
+    yield* readBatches(besides.list)
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
-  const readingOf = ({ key }: StoredObject): ObjectReading =>
-    misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
-  const mergedFacts = () => [...held].map(([column, evidences]) => mergeFacts(column, evidences))
+  const mergedFacts = () => [...evidences].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
   const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
+  const unread = batches.list.flatMap((batch) => batch.unread ?? [])
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
 
@@ -147,39 +131,9 @@ function mergeFacts(column: string, evidences: readonly OptionalEvidence[]): Col
   return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
 }
 
-/**
- * Returns the columns with types that fit all rows of an object. Reads the whole file, because stopping early ends the reader
- * thread, and starting another one takes longer than reading a small file.
- */
-async function readExactShape({ columns, content }: RowStream): Promise<Column[]> {
-  for (let known = columns; ; ) {
-    try {
-      for await (const { release } of content.rows(known)) release?.()
-      return known
-    } catch (error) {
-      if (!(error instanceof TypesWidened)) throw error
-      known = error.columns
-    }
-  }
-}
-
-/** Returns the columns of an object, and its unread parts. The log lines of the reader are reported later, with the rows. */
-async function readTableShape(
-  reading: ObjectReading,
-  local: LocalObject,
-  sign: () => void,
-  signal: AbortSignal,
-): Promise<Pick<RowStream, 'columns' | 'unread'>> {
-  const quiet: ReadReporter = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
-  for await (const feed of readLocalObject(reading, local, quiet, signal))
-    return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await readExactShape(feed) }
-  throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)
-}
-
-/** Returns a reporter for one object, which adds to the report of all objects. */
-function createObjectReporter(
-  { key, size }: StoredObject,
-  index: number,
+/** Returns a reporter for one batch, which adds to the report of all objects. */
+function createBatchReporter(
+  { index, size }: { index: number; size: number },
   before: { bytes: number; rows: number },
   report: ReadReporter,
   progress: ReadReporter['progress'],
@@ -191,13 +145,13 @@ function createObjectReporter(
       const bytes = bytesRead === undefined ? {} : { bytesRead: before.bytes + Math.min(bytesRead, size) }
       progress({ ...bytes, rowsRead: rows })
     },
-    reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
+    reject: (row) => report.reject(row),
     rejectMore: (count) => report.rejectMore(count),
-    hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
+    hint: (sentence, advice) => report.hint?.(sentence, advice),
     // The consumer restarts the read of all objects together, so a single object cannot restart.
     async startOver() {},
     log(level, importance, message) {
-      if (index < maxLoggedObjects || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
+      if (index < maxLoggedBatches || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
     },
     rowsSoFar: () => rows,
   }

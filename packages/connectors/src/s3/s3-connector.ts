@@ -36,6 +36,7 @@ const maxKeysOfPage = '1000'
 
 function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   let region = config.region ?? defaultRegion
+  const signingKeys: SigningKeys = new Map()
   const { host } = config.bucket === '' ? buildAccountUrl(config, region) : buildBucketUrl(config, region)
 
   /**
@@ -53,7 +54,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
-    const response = await send(url, await signHeaders(url, headers, config, requestedRegion), signal)
+    const response = await send(url, await signHeaders(url, headers, config, requestedRegion, signingKeys), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), url.host)
     if (
@@ -137,12 +138,16 @@ function decodeKey(key: string): string {
 
 const hashOfEmptyBody = createHash('sha256').digest('hex')
 
+/** Keys that were derived from a secret key for a day and a region. Deriving one takes longer than the rest of a signature. */
+type SigningKeys = Map<string, ArrayBuffer>
+
 /** Returns the headers of a GET request, signed with AWS Signature Version 4 if there is an access key. Throws `SourceProblem` for an invalid key. */
 export async function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,
   { accessKey, secretKey }: S3Config,
   region: string,
+  cache: SigningKeys = new Map(),
 ): Promise<Headers> {
   if (accessKey === undefined || secretKey === undefined) return new Headers(headers)
   const signer = new AwsV4Signer({
@@ -153,6 +158,7 @@ export async function signHeaders(
     secretAccessKey: secretKey,
     service: 's3',
     region,
+    cache,
   })
   return (await signer.sign()).headers
 }

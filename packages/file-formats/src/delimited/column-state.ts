@@ -201,6 +201,11 @@ export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array
   }
 }
 
+/** Restores copied states of the columns. */
+export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
+  for (const [column, before] of states.entries()) columnStateOf(wasm, column).set(before)
+}
+
 /** Stops observing a column until the returned function is called. */
 export function closeColumn(wasm: WasmScanner, column: number): () => void {
   const state = columnStateOf(wasm, column)

@@ -16,7 +16,8 @@ import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
 import { observeText } from './observe-text.ts'
 import { openRows } from './open-delimited-rows.ts'
-import { type RowSuffix, setRowSuffix } from './row-suffix.ts'
+import { setRowSuffix } from './row-suffix.ts'
+import type { TextPart } from './segment-text.ts'
 import type { TextSource } from './text-file.ts'
 
 /** A column of the file with its type. The table may use another name. */
@@ -26,14 +27,6 @@ export interface InferredColumn extends ColumnType {
 
 /** Receives the progress of a pass: the bytes and rows that were read. */
 export type ProgressListener = (bytes: number, rows: number) => void
-
-/** A part of a file: its rows from byte `from` to `end`, of which the first is in line `line`. */
-export interface TextPart extends Pick<DelimitedDialect, 'from' | 'line' | 'end'> {
-  /** The start of the reasons of its rejected rows. */
-  name?: string
-  /** Fields that are added to its rows. */
-  suffix?: RowSuffix
-}
 
 /** Columns that are already known, and the scanner's states of them if it has observed all rows. */
 export interface KnownColumns {
@@ -125,7 +118,10 @@ export class DelimitedReader {
 
   /** Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last `encode`. */
   findOddValues(maxBytes?: number): OddValue[] {
-    return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, maxBytes)
+    return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, {
+      parts: this.#parts,
+      ...(maxBytes !== undefined && { maxBytes }),
+    })
   }
 
   #seen(): InferredColumn[] {
@@ -133,6 +129,11 @@ export class DelimitedReader {
       label,
       ...(this.#given[index] ?? seenType(this.#wasm, index)),
     }))
+  }
+
+  /** What another reader of the same rows needs to know. */
+  get known(): KnownColumns {
+    return { columns: this.columns, ...(this.#statesAfterAllRows && { states: [...this.#statesAfterAllRows] }) }
   }
 
   /** Whether the types were inferred from all rows, and not from samples. */

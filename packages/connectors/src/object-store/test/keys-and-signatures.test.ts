@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
 import { encodeKey, parseErrorResponse } from '../object-store.ts'
-import { prefetchInOrder } from '../object-cache.ts'
+import { prefetchInOrder } from '../prefetch-in-order.ts'
 import { compileKeyPattern } from '../key-pattern.ts'
 import { TupleLayout } from '../remap-columns.ts'
 import { buildBucketUrl, signHeaders } from '../../s3/s3-connector.ts'
