@@ -21,6 +21,8 @@ export interface ObjectDownload {
   /** The descriptor of a file to write to, and the position of the first byte in it. A file that is not empty needs a position. */
   fd: number
   position?: number
+  /** Memory for the stored bytes of a small object. They are then not written to the file. */
+  memory?: Buffer
   /** The number of bytes to download from the start. The default is the whole object. */
   firstBytes?: number
   limits: DownloadLimits
@@ -91,7 +93,7 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
 }
 
 async function downloadPart(
-  { store, object, fd, position: start = 0, retryPolicy, onBytes, onResume }: ObjectDownload & { onBytes(count: number): void },
+  { store, object, fd, position: start = 0, memory, retryPolicy, onBytes, onResume }: ObjectDownload & { onBytes(count: number): void },
   from: number,
   to: number,
   signal: AbortSignal,
@@ -111,7 +113,8 @@ async function downloadPart(
         // A store that does not support ranges returns the whole object.
         const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
         filePosition += chunk.length
-        if (piece.length > 0) await writeCompletely(fd, piece, start + position)
+        if (memory) memory.set(piece, position)
+        else if (piece.length > 0) await writeCompletely(fd, piece, start + position)
         position += piece.length
         onBytes(piece.length)
         if (filePosition > to) break

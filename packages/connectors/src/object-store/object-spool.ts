@@ -19,13 +19,14 @@ import { createDownload, fetchObject, type LocalObject, type ObjectReading } fro
 const maxSpoolBytes = 4 * 1024 ** 3
 /** The number of objects that are downloaded in parallel. */
 const parallelObjects = 16
-const copyBytes = 1024 * 1024
+/** Objects up to this size are collected in memory, and written to the spool together: a write of each takes longer than its download. */
+const maxCollectedBytes = 128 * 1024
+const blockBytes = 1024 * 1024
 
 const readAt = promisify(read)
 
 /** A downloaded object: its bytes in the spool. */
 interface SpooledObject extends TextSegment {
-  object: StoredObject
   /** The first line of a delimited text in UTF-8. Undefined for other formats. */
   firstLine?: string
 }
@@ -37,6 +38,8 @@ export class ObjectSpool implements Disposable {
   readonly #log: ReadReporter['log']
   readonly #spooled = new Map<string, SpooledObject>()
   #size = 0
+  /** Small objects that are not written yet, at their position in the spool. */
+  #block = { from: 0, bytes: Buffer.alloc(0), used: 0 }
 
   private constructor(reading: ObjectReading, log: ReadReporter['log']) {
     this.#reading = reading
@@ -111,6 +114,7 @@ export class ObjectSpool implements Disposable {
     const weights = fitting.map(({ size }) => Math.min(size, parallelBytes))
     const mostAhead = { things: parallelObjects, weight: parallelBytes }
     for await (const _ of prefetchInOrder({ weights, mostAhead, load }, signal));
+    await this.#writeBlock()
   }
 
   async #downloadOne(
@@ -118,11 +122,17 @@ export class ObjectSpool implements Disposable {
     onProgress: (bytes: number) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const from = this.#allocate(object.size)
     const download = createDownload(this.#reading, object, this.fd, { log: this.#log, onProgress })
     try {
-      const size = await downloadStoredBytes({ ...download, position: from }, signal)
-      await this.#add(object, from, from + size)
+      if (object.size <= maxCollectedBytes) {
+        const memory = Buffer.allocUnsafe(object.size)
+        await downloadStoredBytes({ ...download, memory }, signal)
+        this.#add(object, await this.#collect(memory), memory)
+      } else {
+        const position = this.#allocate(object.size)
+        await downloadStoredBytes({ ...download, position }, signal)
+        this.#add(object, position, await this.#readStart(position, object.size))
+      }
     } catch (error) {
       if (!(error instanceof ContentEncoded)) throw error
       await this.#downloadDecompressed(object, onProgress, signal)
@@ -141,7 +151,7 @@ export class ObjectSpool implements Disposable {
       if (this.#size + size > maxSpoolBytes) return
       const from = this.#allocate(size)
       await copyPart({ fd, position: 0 }, { fd: this.fd, position: from }, size, signal)
-      await this.#add(object, from, from + size)
+      this.#add({ ...object, size }, from, await this.#readStart(from, size))
     } finally {
       closeSync(fd)
     }
@@ -153,14 +163,35 @@ export class ObjectSpool implements Disposable {
     return from
   }
 
-  async #add(object: StoredObject, from: number, to: number): Promise<void> {
-    const start = Buffer.allocUnsafe(Math.min(to - from, detectionBytes))
-    const { bytesRead } = await readAt(this.fd, start, 0, start.length, from)
-    const bytes = start.subarray(0, bytesRead)
-    const content = detectFormat(bytes, object.key, this.#reading.options.encoding)
+  /** Copies a small object into the current block. Returns its position in the spool. */
+  async #collect(bytes: Buffer): Promise<number> {
+    const full = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
+    if (full) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
+    const { from, used } = this.#block
+    this.#block.bytes.set(bytes, used)
+    this.#block.used += bytes.length
+    await full
+    return from + used
+  }
+
+  async #writeBlock(): Promise<void> {
+    const { from, bytes, used } = this.#block
+    await writeCompletely(this.fd, bytes.subarray(0, used), from)
+  }
+
+  async #readStart(position: number, size: number): Promise<Buffer> {
+    const start = Buffer.allocUnsafe(Math.min(size, detectionBytes))
+    const { bytesRead } = await readAt(this.fd, start, 0, start.length, position)
+    return start.subarray(0, bytesRead)
+  }
+
+  /** Registers a downloaded object. `start` has at least its first `detectionBytes` bytes. */
+  #add({ key, size }: StoredObject, from: number, start: Buffer): void {
+    const bytes = start.subarray(0, detectionBytes)
+    const content = detectFormat(bytes, key, this.#reading.options.encoding)
     const isText = content.kind === 'TEXT' && content.encoding === 'utf-8'
     const firstLine = isText ? { firstLine: findFirstLine(bytes.subarray(content.skip)) } : {}
-    this.#spooled.set(object.key, { name: object.key, object, from, to, ...firstLine })
+    this.#spooled.set(key, { name: key, from, to: from + size, ...firstLine })
   }
 }
 
@@ -185,7 +216,7 @@ interface FilePosition {
 }
 
 async function copyPart(from: FilePosition, to: FilePosition, size: number, signal: AbortSignal): Promise<void> {
-  const memory = Buffer.allocUnsafe(Math.min(size, copyBytes))
+  const memory = Buffer.allocUnsafe(Math.min(size, blockBytes))
   for (let copied = 0; copied < size; ) {
     signal.throwIfAborted()
     const length = Math.min(memory.length, size - copied)

@@ -1,0 +1,222 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/random-case-count'
+import { describeUnless } from '@sluice/testing/skip-tests'
+import fc from 'fast-check'
+import { type Loading, openLoading } from './load-from-store.ts'
+import { kindsOfStores, type TestStore } from './test-stores.ts'
+
+/** A generated object of delimited text. */
+interface GeneratedObject {
+  columns: readonly string[]
+  rows: Record<string, string>[]
+  /** The index before which a row with too many fields is inserted. */
+  badRowAt: number | undefined
+  lineEnd: '\n' | '\r\n'
+  endsWithLine: boolean
+  quotesAll: boolean
+  form: 'PLAIN' | 'MARKED' | 'GZIP' | 'UTF-16' | 'LATIN-1' | 'SEMICOLONS' | 'NO_HEADER' | 'EMPTY'
+}
+
+const badRow = ['0', 'too', 'many', 'fields', 'in', 'this', 'row', 'alone']
+const usual = ['id', 'name', 'note', 'amount', 'day']
+const columns = fc.constantFrom(
+  usual,
+  usual,
+  usual,
+  usual.toReversed(),
+  ['id', 'name'],
+  ['id', 'other', 'note', 'amount'],
+)
+const form = fc.constantFrom<GeneratedObject['form'][]>(
+  ...(Array(7).fill('PLAIN') as 'PLAIN'[]),
+  'MARKED',
+  'GZIP',
+  'UTF-16',
+  'LATIN-1',
+  'SEMICOLONS',
+  'NO_HEADER',
+  'EMPTY',
+)
+
+/** The texts of cells. Days and numbers have one form in most objects. */
+const word = fc.constantFrom('x', 'a, b', 'say "so"', 'two\nlines', 'æøå é', '', '  padded', "it's")
+const row = (amounts: readonly string[], days: readonly string[]) =>
+  fc.record({
+    name: word,
+    note: word,
+    other: word,
+    amount: fc.constantFrom(...amounts, ''),
+    day: fc.constantFrom(...days, ''),
+  })
+const isoDays = ['2024-01-31', '2025-12-01']
+const dottedDays = ['31.01.2024', '01.12.2025']
+const rows = fc
+  .tuple(
+    fc.constantFrom(['1', '20'], ['1', '20'], ['1.5', '-3'], ['1', 'none'], ['70000', '9007199254740993']),
+    fc.constantFrom(isoDays, isoDays, isoDays, dottedDays, [...isoDays, ...dottedDays], ['soon']),
+  )
+  .chain(([amounts, days]) => fc.array(row(amounts, days), { maxLength: 5 }))
+  .map((list) => list.map((cells, index) => ({ id: String(index + 1), ...cells })))
+
+const generatedObject: fc.Arbitrary<GeneratedObject> = fc.record({
+  columns,
+  rows,
+  badRowAt: fc.option(fc.constantFrom(1, 2), { nil: undefined, freq: 8 }),
+  lineEnd: fc.constantFrom('\n', '\n', '\r\n'),
+  endsWithLine: fc.boolean(),
+  quotesAll: fc.boolean(),
+  form,
+})
+
+/** Only one row of a load is bad, and only in an object in which it is clear what a good row is. */
+function allowOneBadRow(objects: readonly GeneratedObject[]): GeneratedObject[] {
+  const index = objects.findIndex(
+    ({ badRowAt, rows: good, form: one }) => badRowAt !== undefined && good.length > 3 && one === 'PLAIN',
+  )
+  return objects.map((object, at) => (at === index ? object : { ...object, badRowAt: undefined }))
+}
+
+/** The lines of an object as cells, its header included. Cells of forms without quotes are plain words. */
+function writeObject(object: GeneratedObject): Buffer {
+  const { columns: names, lineEnd, endsWithLine, quotesAll, form: one, badRowAt } = object
+  const cells = object.rows.map((cellsOfRow) => names.map((name) => cellsOfRow[name]!))
+  if (one === 'EMPTY') return Buffer.alloc(0)
+  if (one === 'NO_HEADER') return Buffer.from(numbersOf(object).map((line) => line.join()).join('\n'))
+  if (one === 'SEMICOLONS') return Buffer.from(['id;name', ...object.rows.map(({ id }) => `${id};n${id}`), ''].join('\n'))
+  if (badRowAt !== undefined) cells.splice(badRowAt, 0, badRow)
+  // An empty cell is never in quotes, because it would then be null only if the column of its object is not TEXT.
+  const quote = (cell: string) =>
+    cell !== '' && (quotesAll || /[",\r\n]/.test(cell)) ? `"${cell.replaceAll('"', '""')}"` : cell
+  const lines = [names.join(), ...cells.map((line) => line.map(quote).join())]
+  const text = lines.join(lineEnd) + (endsWithLine ? lineEnd : '')
+  if (one === 'LATIN-1') return Buffer.from(text, 'latin1')
+  if (one === 'UTF-16') return Buffer.from(`\ufeff${text}`, 'utf16le')
+  if (one === 'GZIP') return gzipSync(text)
+  return Buffer.from(one === 'MARKED' ? `\ufeff${text}` : text)
+}
+
+/** The rows of an object without a header, which has only numbers. */
+const numbersOf = ({ rows: some }: GeneratedObject): string[][] => [
+  ['5', '6'],
+  ...some.map(({ id }) => [id!, `${id}0`]),
+]
+
+/** The rows of an object by column, as written; null for an empty cell. */
+function rowsOf(object: GeneratedObject): Record<string, string | null>[] {
+  if (object.form === 'EMPTY') return []
+  if (object.form === 'NO_HEADER') return numbersOf(object).map(([one, other]) => ({ column_1: one!, column_2: other! }))
+  if (object.form === 'SEMICOLONS') return object.rows.map(({ id }) => ({ id_name: `${id};n${id}` }))
+  return object.rows
+    .filter((cells) => isReadable(object, cells))
+    .map((cells) => Object.fromEntries(object.columns.map((name) => [name, cells[name] || null])))
+}
+
+/** Encodings other than UTF-8 are not guessed, so Latin-1 without the option `encoding` is only readable if it is ASCII. */
+const isReadable = ({ form: one, columns: names }: GeneratedObject, cells: Record<string, string>): boolean =>
+  one !== 'LATIN-1' || names.every((name) => /^[\0-\x7f]*$/.test(cells[name]!))
+
+/** The lines of the rows that are rejected, as an editor counts them. */
+function rejectedLines(object: GeneratedObject): number[] {
+  const { rows: some, badRowAt, columns: names, form: one } = object
+  if (!['PLAIN', 'LATIN-1'].includes(one)) return []
+  const linesIn = (cells: Record<string, string>) =>
+    1 + names.reduce((sum, name) => sum + (cells[name]!.match(/\n/g)?.length ?? 0), 0)
+  const lines: number[] = []
+  let line = 2
+  for (const [index, cells] of some.entries()) {
+    if (index === badRowAt) lines.push(line++)
+    if (!isReadable(object, cells)) lines.push(line)
+    line += linesIn(cells)
+  }
+  return lines
+}
+
+const isNumber = (text: string): boolean => /^-?\d+(\.\d+)?$/.test(text)
+const dottedToIso = (text: string): string => text.replace(/^(\d\d)\.(\d\d)\.(\d{4})$/, '$3-$2-$1')
+const isDay = (text: string): boolean => /^\d{4}-\d\d-\d\d$/.test(dottedToIso(text))
+const isOneForm = (days: readonly string[]): boolean => new Set(days.map((day) => day.includes('.'))).size < 2
+
+/** The rows of all objects, with values in the form in which the column of their table prints them. */
+function modelOf(objects: ReadonlyMap<string, GeneratedObject>): string[] {
+  const all = [...objects].flatMap(([key, object]) => rowsOf(object).map((cells, at) => ({ key, number: at + 1, cells })))
+  const valuesOf = (name: string, some = all) => some.flatMap(({ cells }) => cells[name] ?? [])
+  const areNumbers = (name: string) => valuesOf(name).every(isNumber)
+  const areDays = (name: string) =>
+    valuesOf(name).every(isDay) &&
+    [...objects.keys()].every((key) => isOneForm(valuesOf(name, all.filter((one) => one.key === key))))
+  const print = (name: string, value: string) => {
+    if (name === 'day' && areDays(name)) return dottedToIso(value)
+    return areNumbers(name) ? canonicalNumber(value) : value
+  }
+  return all
+    .map(({ key, number, cells }) => {
+      const printed = Object.entries(cells).flatMap(([name, value]) =>
+        value === null ? [] : [[name, print(name, value)] as const],
+      )
+      return JSON.stringify([key, number, Object.fromEntries(printed.toSorted())])
+    })
+    .toSorted()
+}
+
+/** A number without zeros at the end of its fraction. */
+const canonicalNumber = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text)
+
+const [kind] = kindsOfStores
+
+describeUnless(kind!.missing)('objects of a folder', () => {
+  let store: TestStore
+  let loading: Loading
+
+  beforeAll(async () => {
+    store = await kind!.start()
+    loading = await openLoading()
+  })
+  afterAll(async () => {
+    await loading?.[Symbol.asyncDispose]()
+    await store?.[Symbol.asyncDispose]()
+  })
+
+  /** The rows of a table like those of the model. */
+  async function tableRows(table: string): Promise<string[]> {
+    const described = (await loading.columns(table)).map((column) => column.split(' '))
+    return (await loading.rows(table))
+      .map((row) => {
+        const cells = described.map(([name, type], at) => [name!, type!, row[at] ?? null] as const)
+        const own = (wanted: string) => cells.find(([name]) => name === wanted)![2]!
+        const values = cells.flatMap(([name, type, value]) => {
+          if (value === null || name.startsWith('_')) return []
+          return [[name, type === 'TEXT' || type === 'DATE' ? value : canonicalNumber(value)] as const]
+        })
+        return JSON.stringify([own('_object_key'), Number(own('_object_row')), Object.fromEntries(values.toSorted())])
+      })
+      .toSorted()
+  }
+
+  it('are loaded with all of their rows, whatever their headers, line ends and encodings', async () => {
+    let round = 0
+    const law = async (generated: readonly GeneratedObject[]) => {
+      round += 1
+      const [folder, table] = [`alike${round}/`, `alike_${round}`]
+      const objects = new Map(
+        allowOneBadRow(generated).map((object, index) => [`${folder}${index}.csv`, object] as const),
+      )
+      await Promise.all([...objects].map(([key, object]) => store.put(key, writeObject(object))))
+      const model = modelOf(objects)
+      const load = loading.load(store.reading(folder), table)
+      if (model.length === 0 && [...objects.values()].some((object) => rejectedLines(object).length > 0)) {
+        await expect(load).rejects.toMatchObject({ code: 'TOO_MANY_REJECTED_ROWS' })
+        return
+      }
+      const { heard } = await load
+      expect(await tableRows(table)).toEqual(model)
+      const rejected = heard.rejected.map(({ line, reason }) => `${reason.split(': ')[0]} ${line}`)
+      const expected = [...objects].flatMap(([key, object]) => rejectedLines(object).map((line) => `${key} ${line}`))
+      expect(rejected.toSorted()).toEqual(expected.toSorted())
+    }
+    const some = fc
+      .array(generatedObject, { minLength: 1, maxLength: 7 })
+      .filter((objects) => objects.some(({ form: one }) => one !== 'EMPTY'))
+    await fc.assert(fc.asyncProperty(some, law), { numRuns: drawCount({ short: 25, long: 600 }), endOnFailure: true })
+  })
+})
