@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { describeUnless } from '@sluice/testing/skip-tests'
 import fc from 'fast-check'
+import { troubledProxy } from './faulty-proxy.ts'
 import { type Loading, openLoading } from './load-from-store.ts'
 import { kindsOfStores, type TestStore } from './test-stores.ts'
 
@@ -218,5 +219,57 @@ describeUnless(kind!.missing)('objects of a folder', () => {
       .array(generatedObject, { minLength: 1, maxLength: 7 })
       .filter((objects) => objects.some(({ form: one }) => one !== 'EMPTY'))
     await fc.assert(fc.asyncProperty(some, law), { numRuns: drawCount({ short: 25, long: 600 }), endOnFailure: true })
+  })
+
+  it('are requested once, and fill one table with types that fit all of them', async () => {
+    const keys = Array.from({ length: 60 }, (_, index) => `once/${String(index).padStart(2, '0')}.csv`)
+    await Promise.all(keys.map((key, index) => store.put(key, `id,share\n${index},${index === 59 ? '0.25' : '1'}\n`)))
+    await store.put('once/more.ndjson', '{"id": 60, "share": 2}\n')
+    await store.put('once/packed.csv', gzipSync('id,share\n61,3\n'), { [store.encodedBy]: 'gzip' })
+    await using proxy = await troubledProxy(store.endpoint, () => undefined)
+    const { heard } = await loading.load(store.reading('once/', { source: { endpoint: proxy.endpoint } }), 'once')
+    expect((await loading.columns('once')).slice(0, 2)).toEqual(['id SMALLINT', 'share DECIMAL'])
+    const ids = (await loading.rows('once')).map(([id]) => Number(id))
+    expect(ids.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 62 }, (_, index) => index))
+    const requested = proxy.asked.map(({ url }) => url.replace(/^.*(once\/[^?]*).*$/, '$1'))
+    for (const key of [...keys, 'once/more.ndjson']) expect([key, requested.filter((url) => url === key)]).toEqual([key, [key]])
+    expect(heard.logs.join('\n')).toMatch(/Read once\/00\.csv and 60 similar texts as UTF-8/)
+    expect(heard.totals).toMatchObject({ rowsRead: 62 })
+  })
+
+  it.each([
+    ['changes', 'OBJECT_CHANGED', () => store.put('unstable/5.csv', 'id,name\n5,other\n')],
+    ['vanishes', 'OBJECT_MISSING', () => store.remove('unstable/5.csv')],
+  ])('are not loaded if one of them %s after it was listed', async (_what, code, change) => {
+    for (let id = 0; id < 10; id += 1) await store.put(`unstable/${id}.csv`, `id,name\n${id},x\n`)
+    const reading = store.reading('unstable/')
+    await loading.load(reading, 'unstable')
+    const before = await loading.rows('unstable')
+    let changed: Promise<void> | undefined
+    await using proxy = await troubledProxy(store.endpoint, async (url) => {
+      if (url.includes('unstable/5.csv')) await (changed ??= change())
+      return undefined
+    })
+    const load = loading.load(store.reading('unstable/', { source: { endpoint: proxy.endpoint } }), 'unstable')
+    await expect(load).rejects.toMatchObject({ code, message: expect.stringContaining('unstable/5.csv') })
+    expect(await loading.rows('unstable')).toEqual(before)
+  })
+
+  it('name the object with an unusable header or without any text', async () => {
+    await store.put('bad/a.csv', 'id,name\n1,x\n')
+    await store.put('bad/b.csv', '\n\n')
+    await expect(loading.load(store.reading('bad/'), 'bad')).rejects.toMatchObject({
+      code: 'EMPTY_FILE',
+      message: expect.stringContaining('bad/b.csv is empty'),
+    })
+  })
+
+  it('are one table without headers if the options say so', async () => {
+    for (const id of [1, 2, 3]) await store.put(`bare/${id}.csv`, `${id},name ${id}\n${id}0,x\n`)
+    const reading = store.reading('bare/', { settings: { csvOptions: { headerRow: false } } })
+    const { heard } = await loading.load(reading, 'bare')
+    const rowsOfTable = (await loading.rows('bare')).map((row) => row.slice(0, 2).join())
+    expect(rowsOfTable.toSorted()).toEqual(['1,name 1', '10,x', '2,name 2', '20,x', '3,name 3', '30,x'])
+    expect(heard.logs.join('\n')).toContain('bare/1.csv and 2 similar texts')
   })
 })
