@@ -13,7 +13,11 @@ export interface DownloadLimits {
   mostBytes: number
 }
 
-export const defaultDownloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, concurrency: 4, mostBytes: 64 * 1024 ** 3 }
+export const defaultDownloadLimits: DownloadLimits = {
+  partBytes: 8 * 1024 * 1024,
+  concurrency: 4,
+  mostBytes: 64 * 1024 ** 3,
+}
 
 export interface ObjectDownload {
   store: ObjectStore
@@ -93,7 +97,16 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
 }
 
 async function downloadPart(
-  { store, object, fd, position: start = 0, memory, retryPolicy, onBytes, onResume }: ObjectDownload & { onBytes(count: number): void },
+  {
+    store,
+    object,
+    fd,
+    position: start = 0,
+    memory,
+    retryPolicy,
+    onBytes,
+    onResume,
+  }: ObjectDownload & { onBytes(count: number): void },
   from: number,
   to: number,
   signal: AbortSignal,

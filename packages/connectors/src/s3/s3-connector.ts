@@ -169,7 +169,9 @@ export async function signHeaders(
  */
 async function authorize(signer: AwsV4Signer, secretKey: string, signingKeys: SigningKeys): Promise<string> {
   const { datetime, credentialString, accessKeyId, signedHeaders } = signer
-  const hash = createHash('sha256').update(await signer.canonicalString()).digest('hex')
+  const hash = createHash('sha256')
+    .update(await signer.canonicalString())
+    .digest('hex')
   const text = ['AWS4-HMAC-SHA256', datetime, credentialString, hash].join('\n')
   const hmac = (key: Buffer | string, value: string) => createHmac('sha256', key).update(value).digest()
   const signingKey =

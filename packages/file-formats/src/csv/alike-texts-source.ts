@@ -10,14 +10,12 @@ import {
 } from '@sluice/row-stream'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../delimited/limits.ts'
-import type { RowSuffix } from '../delimited/row-suffix.ts'
-import type { TextSegment } from '../delimited/segment-text.ts'
+import type { RowSuffix, TextSegment } from '../delimited/alike-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
 import { feedColumns, oddValueAdvice } from './csv-source.ts'
 import type { AlikeTextsJob, AlikeTextsResult, TextPartsJob, TextPartsResult } from './run-csv-job.ts'
 
-export type { RowSuffix } from '../delimited/row-suffix.ts'
-export type { TextSegment } from '../delimited/segment-text.ts'
+export type { RowSuffix, TextSegment } from '../delimited/alike-texts/text-part.ts'
 
 /** Texts in one file that are read as one. */
 export class AlikeTextGroup {

@@ -16,8 +16,7 @@ import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
 import { observeText } from './observe-text.ts'
 import { openRows } from './open-delimited-rows.ts'
-import { setRowSuffix } from './row-suffix.ts'
-import type { TextPart } from './segment-text.ts'
+import { setRowSuffix, type TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
 /** A column of the file with its type. The table may use another name. */

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import type { RejectedRow } from '@sluice/row-stream'
 import fc from 'fast-check'
-import { type AlikeTexts, findAlikeTexts } from '../../src/delimited/alike-texts.ts'
+import { type AlikeTexts, findAlikeTexts } from '../../src/delimited/alike-texts/find-alike-texts.ts'
 import { DelimitedReader, type KnownColumns } from '../../src/delimited/delimited-reader.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimited/limits.ts'
-import type { TextPart } from '../../src/delimited/segment-text.ts'
+import type { TextPart } from '../../src/delimited/alike-texts/text-part.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { textOf } from './read-text.ts'
 import { tuplesOf } from './tuples.ts'
@@ -85,8 +85,16 @@ describe('texts with the same first lines', () => {
         ...rows.map((row) => row.join()),
         ...(isBroken ? ['a,b,c', '"open'] : []),
       ])
-      const options: DelimitedOptions = { delimiter: 'COMMA', headerLines: 1, quote: 'DOUBLE', escape: 'DOUBLED', skipLines: 0 }
-      const joined = lines.map((some, index) => some.join('\n') + (texts[index]!.hasEnd || some.length === 1 ? '\n' : ''))
+      const options: DelimitedOptions = {
+        delimiter: 'COMMA',
+        headerLines: 1,
+        quote: 'DOUBLE',
+        escape: 'DOUBLED',
+        skipLines: 0,
+      }
+      const joined = lines.map(
+        (some, index) => some.join('\n') + (texts[index]!.hasEnd || some.length === 1 ? '\n' : ''),
+      )
       const grouped = group(joined, { ...options, footerLines: 0, trailingDelimiters: 0, trimSpaces: false }, limits)
       expect(grouped.alike.others).toEqual([])
       const { rows, rejected, written } = readGroup(grouped, limits)
@@ -121,7 +129,7 @@ describe('texts with the same first lines', () => {
   it.each([
     ['the decimal sign', ['a;n\nx;1.5\ny;2.5\n', 'a;n\nx;3,5\ny;4,5\n']],
     ['the escape character', ['a,b\nx,"y ""z"""\nx,y\n', 'a,b\nx,"y \\"z\\" y"\nx,"\\",y"\nx,"a \\"b\\""\n']],
-    ['the quote', ["a,b\nx,y\nx,y\n", "a,b\n'x, y',z\n'x, z',y\n'x',y\n"]],
+    ['the quote', ['a,b\nx,y\nx,y\n', "a,b\n'x, y',z\n'x, z',y\n'x',y\n"]],
     ['the form of dates', ['a,d\n1,2024-01-31\n', 'a,d\n1,31.01.2024\n']],
     ['the kind of line ends', ['a,d\n1,2\n', 'a,d\r\n1,2\r\n']],
     ['the header', ['a,d\n1,2\n', 'a,e\n1,2\n']],
@@ -145,7 +153,14 @@ describe('texts with the same first lines', () => {
   })
 
   it('are read again with wider types if samples of a large text were not enough', () => {
-    const limits = { ...defaultDelimitedLimits, readBytes: 256, wholeBytes: 1_000, sampleBytes: 200, slices: 1, sliceBytes: 50 }
+    const limits = {
+      ...defaultDelimitedLimits,
+      readBytes: 256,
+      wholeBytes: 1_000,
+      sampleBytes: 200,
+      slices: 1,
+      sliceBytes: 50,
+    }
     const long = Array.from({ length: 400 }, (_, at) => `${at === 150 ? 'none' : at},x`).join('\n')
     const grouped = group([`n,t\n${long}\n`, 'n,t\n1,y\n'], { delimiter: 'COMMA' }, limits)
     expect(grouped.alike.known.columns[0]).toMatchObject({ dataType: 'SMALLINT' })

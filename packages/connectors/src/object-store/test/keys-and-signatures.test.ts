@@ -4,12 +4,12 @@ import { AwsV4Signer } from 'aws4fetch'
 import fc from 'fast-check'
 import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
 import { encodeKey, parseErrorResponse } from '../object-store.ts'
-import { prefetchInOrder } from '../prefetch-in-order.ts'
+import { prefetchInOrder } from '../many-objects/prefetch-in-order.ts'
 import { compileKeyPattern } from '../key-pattern.ts'
-import { TupleLayout } from '../remap-columns.ts'
+import { TupleLayout } from '../many-objects/remap-columns.ts'
 import { buildBucketUrl, signHeaders } from '../../s3/s3-connector.ts'
 import { createS3Problem } from '../../s3/s3-problems.ts'
-import { findCommonType } from '../combined-table.ts'
+import { findCommonType } from '../many-objects/combined-table.ts'
 import { parseXml, getChildText } from '../xml.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { tuple } from '@sluice/warehouses/testing/tuples'
@@ -222,7 +222,9 @@ describe('a request to S3', () => {
 })
 
 it('signHeaders signs like aws4fetch', async () => {
-  const text = fc.string({ unit: fc.constantFrom('a', 'Z', '9', '-', '.', '_', '~', '!', "'", '(', '*', '+', ' ', '/', '%', 'é', '😀') })
+  const text = fc.string({
+    unit: fc.constantFrom('a', 'Z', '9', '-', '.', '_', '~', '!', "'", '(', '*', '+', ' ', '/', '%', 'é', '😀'),
+  })
   const query = fc.dictionary(fc.stringMatching(/^[a-z-]{1,8}$/), text, { maxKeys: 3 })
   // A part of a key may not be "." or "..".
   const key = text.map((some) => `k${some.replaceAll('/', '/k')}`)

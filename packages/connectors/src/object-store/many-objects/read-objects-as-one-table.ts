@@ -11,9 +11,9 @@ import {
 } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { createCombinedTable, describeDifferences, uniteColumns } from './combined-table.ts'
-import type { StoredObject } from './object-store.ts'
+import type { StoredObject } from '../object-store.ts'
 import { type ObjectBatch, ObjectBatches } from './object-batches.ts'
-import { isEmptyListProblem, type ObjectReading } from './read-object.ts'
+import { isEmptyListProblem, type ObjectReading } from '../read-object.ts'
 
 /** Maximum number of batches for which a read is logged. For further ones, only warnings are logged. */
 const maxLoggedBatches = 10
@@ -47,15 +47,25 @@ export async function* readObjectsAsOneTable(
   const shapes = new Map<ObjectBatch, readonly Column[]>()
   let emptyListProblem: SourceProblem | undefined
   const examine = async (batch: ObjectBatch) => {
-    const columns = await batch.examine(() => report.progress({}), signal).catch((error: unknown) => {
-      if (!isEmptyListProblem(error)) throw error
-      emptyListProblem ??= error
-      return []
-    })
+    const columns = await batch
+      .examine(() => report.progress({}), signal)
+      .catch((error: unknown) => {
+        if (!isEmptyListProblem(error)) throw error
+        emptyListProblem ??= error
+        return []
+      })
     shapes.set(batch, columns)
   }
   const open = async (some: readonly StoredObject[], onProgress: (bytes: number) => void) =>
-    stack.use(await ObjectBatches.open(reading, some, { ...report, log, progress: () => report.progress({}) }, onProgress, signal))
+    stack.use(
+      await ObjectBatches.open(
+        reading,
+        some,
+        { ...report, log, progress: () => report.progress({}) },
+        onProgress,
+        signal,
+      ),
+    )
   const batches = await open(objects, (bytes) => first(Math.min(bytes, total), total))
   for (const batch of batches.list) await examine(batch)
   first(total, total)

@@ -11,7 +11,7 @@ import {
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
 import type { RowSuffix } from '@sluice/file-formats/csv/alike-texts'
 import { encodeField, type FieldSource } from './remap-columns.ts'
-import type { StoredObject } from './object-store.ts'
+import type { StoredObject } from '../object-store.ts'
 
 /** Columns that identify the object of each row. They cannot collide with columns of files, which start with a letter or a digit. */
 const objectKeyColumn: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
@@ -72,7 +72,11 @@ export function findSuffixedFieldSources(columns: readonly Column[], shape: read
 export const countSuffixedFields = (shape: readonly Column[]): number => shape.length + objectColumns.length
 
 /** Returns the values of the object columns for the rows of an object. */
-export function createRowSuffix({ key, lastModified }: StoredObject, columns: readonly Column[], types: readonly StoredType[]): RowSuffix {
+export function createRowSuffix(
+  { key, lastModified }: StoredObject,
+  columns: readonly Column[],
+  types: readonly StoredType[],
+): RowSuffix {
   const timeIndex = columns.findIndex(({ name }) => name === lastModifiedColumn.name)
   const keyField = encodeField(encodeKeyText(key))
   const rowNumberField = encodeField(Buffer.alloc(8))

@@ -8,10 +8,16 @@ import {
   type TupleChunk,
   TypesWidened,
 } from '@sluice/row-stream'
-import { createRowSuffix, findFieldSources, findStoredTypes, countSuffixedFields, findSuffixedFieldSources } from './combined-table.ts'
+import {
+  createRowSuffix,
+  findFieldSources,
+  findStoredTypes,
+  countSuffixedFields,
+  findSuffixedFieldSources,
+} from './combined-table.ts'
 import { ObjectSpool } from './object-spool.ts'
-import type { StoredObject } from './object-store.ts'
-import { type ObjectReading, readLocalObject } from './read-object.ts'
+import type { StoredObject } from '../object-store.ts'
+import { type ObjectReading, readLocalObject } from '../read-object.ts'
 import { TupleLayout } from './remap-columns.ts'
 
 /** The table to read into: its columns, their stored types, and the columns of the batch. */
@@ -140,13 +146,25 @@ class AlikeObjects implements ObjectBatch {
     const suffixes = this.objects.map((object) => createRowSuffix(object, columns, types))
     const rows = this.#group.rows(findStoredTypes(columns, types, shape), suffixes, report, signal)
     const sources = findSuffixedFieldSources(columns, shape)
-    const isInOrder = sources.length === countSuffixedFields(shape) && sources.every((source, index) => source === index)
-    const layout = isInOrder ? undefined : new TupleLayout(sources, countSuffixedFields(shape))
+    const width = countSuffixedFields(shape)
+    const isInOrder = sources.length === width && sources.every((source, index) => source === index)
+    return yield* isInOrder ? rows : rearrangeChunks(rows, new TupleLayout(sources, width))
+  }
+}
+
+async function* rearrangeChunks(
+  rows: AsyncGenerator<TupleChunk, BatchResult, void>,
+  layout: TupleLayout,
+): AsyncGenerator<TupleChunk, BatchResult, void> {
+  try {
     for (;;) {
       const step = await rows.next()
       if (step.done) return step.value
-      yield layout ? layout.lay(step.value) : step.value
+      yield layout.lay(step.value)
     }
+  } finally {
+    // Ends the thread before the spool is closed, also if the consumer stops early.
+    await rows.return({ written: [], facts: [] })
   }
 }
 

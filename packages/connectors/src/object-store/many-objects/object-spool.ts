@@ -10,10 +10,10 @@ import {
   downloadObject,
   downloadStoredBytes,
   writeCompletely,
-} from './download-object.ts'
-import type { StoredObject } from './object-store.ts'
+} from '../download-object.ts'
+import type { StoredObject } from '../object-store.ts'
 import { prefetchInOrder } from './prefetch-in-order.ts'
-import { createDownload, fetchObject, type LocalObject, type ObjectReading } from './read-object.ts'
+import { createDownload, fetchObject, type LocalObject, type ObjectReading } from '../read-object.ts'
 
 /** Bytes that a spool holds at most. Further objects are downloaded each time they are read. */
 const maxSpoolBytes = 4 * 1024 ** 3
@@ -117,11 +117,7 @@ export class ObjectSpool implements Disposable {
     await this.#writeBlock()
   }
 
-  async #downloadOne(
-    object: StoredObject,
-    onProgress: (bytes: number) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #downloadOne(object: StoredObject, onProgress: (bytes: number) => void, signal: AbortSignal): Promise<void> {
     const download = createDownload(this.#reading, object, this.fd, { log: this.#log, onProgress })
     try {
       if (object.size <= maxCollectedBytes) {
@@ -147,7 +143,10 @@ export class ObjectSpool implements Disposable {
   ): Promise<void> {
     const fd = openSpool(spoolDirectory(this.#reading.filesDirectory))
     try {
-      const size = await downloadObject(createDownload(this.#reading, object, fd, { log: this.#log, onProgress }), signal)
+      const size = await downloadObject(
+        createDownload(this.#reading, object, fd, { log: this.#log, onProgress }),
+        signal,
+      )
       if (this.#size + size > maxSpoolBytes) return
       const from = this.#allocate(size)
       await copyPart({ fd, position: 0 }, { fd: this.fd, position: from }, size, signal)

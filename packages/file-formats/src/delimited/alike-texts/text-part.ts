@@ -1,6 +1,6 @@
-import type { DelimitedDialect } from './dialect/dialect.ts'
-import type { RowSuffix } from './row-suffix.ts'
-import type { TextSource } from './text-file.ts'
+import type { DelimitedDialect } from '../dialect/dialect.ts'
+import type { TextSource } from '../text-file.ts'
+import type { WasmScanner } from '../wasm-scanner.ts'
 
 /** One of several texts in a file: its bytes from `from` to `to`. */
 export interface TextSegment {
@@ -16,6 +16,23 @@ export interface TextPart extends Pick<DelimitedDialect, 'from' | 'line' | 'end'
   name?: string
   /** Fields that are added to its rows. */
   suffix?: RowSuffix
+}
+
+/** Fields that the scanner writes at the end of every row, encoded as in binary COPY. One of them is the number of the row, from 1. */
+export interface RowSuffix {
+  /** The number of fields in `bytes`. */
+  fields: number
+  bytes: Uint8Array
+  /** The position in `bytes` of the row number, a BIGINT. */
+  rowNumberAt: number
+}
+
+/** Sets the fields at the end of the next rows. Without a suffix, rows have only the fields of their records. */
+export function setRowSuffix({ run, bytes }: WasmScanner, suffix: RowSuffix | undefined): void {
+  if (!suffix) return run.setSuffix(0, 0, 0)
+  if (suffix.bytes.length > run.SUFFIX_BYTES.value) throw new Error('The fields at the end of a row are too long')
+  bytes.set(suffix.bytes, run.SUFFIX.value)
+  run.setSuffix(suffix.fields, suffix.bytes.length, suffix.rowNumberAt)
 }
 
 const byteOrderMark = Buffer.from('\ufeff')
