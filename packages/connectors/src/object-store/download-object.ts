@@ -11,12 +11,15 @@ export interface DownloadLimits {
   /** Number of parts of an object that are downloaded in parallel. */
   concurrency: number
   mostBytes: number
+  /** Bytes of the objects of a folder that are kept. Further objects are downloaded each time they are read. */
+  spoolBytes: number
 }
 
 export const defaultDownloadLimits: DownloadLimits = {
   partBytes: 8 * 1024 * 1024,
   concurrency: 4,
   mostBytes: 64 * 1024 ** 3,
+  spoolBytes: 4 * 1024 ** 3,
 }
 
 export interface ObjectDownload {

@@ -23,26 +23,26 @@ export class AlikeTextGroup {
   columns: Column[]
   readonly segments: readonly TextSegment[]
   readonly #file: number
-  readonly #found: AlikeTextsResult
+  readonly #result: AlikeTextsResult
   #known: AlikeTextsResult['known']
 
-  constructor(file: number, segments: readonly TextSegment[], found: AlikeTextsResult) {
+  constructor(file: number, segments: readonly TextSegment[], result: AlikeTextsResult) {
     this.segments = segments
     this.#file = file
-    this.#found = found
-    this.#known = found.known
+    this.#result = result
+    this.#known = result.known
     this.columns = this.#toColumns()
   }
 
   /** Describes the texts and how they are read, as a sentence without a point. */
   describe(): string {
-    const { guesses } = this.#found
+    const { guesses } = this.#result
     return `Read ${this.#name} as UTF-8, ${guesses}, ${formatCount(this.columns.length, 'column')}: ${describeColumns(this.columns)}`
   }
 
   /** Sentences about the texts, such as skipped lines. */
   get notes(): readonly string[] {
-    return this.#found.notes
+    return this.#result.notes
   }
 
   /**
@@ -55,7 +55,7 @@ export class AlikeTextGroup {
     report: ReadReporter,
     signal: AbortSignal,
   ): AsyncGenerator<TupleChunk, { written: number[]; facts: ColumnFacts[] }, void> {
-    const { dialect, parts } = this.#found
+    const { dialect, parts } = this.#result
     const job: TextPartsJob = {
       file: this.#file,
       fileName: this.#name,
@@ -90,7 +90,7 @@ export class AlikeTextGroup {
   }
 
   #toColumns(): Column[] {
-    const names = this.#found.dialect.columns.map((column) => column?.name)
+    const names = this.#result.dialect.columns.map((column) => column?.name)
     return feedColumns(this.#known.columns, names)
   }
 }
@@ -107,10 +107,10 @@ export async function groupAlikeTexts(
   const groups: AlikeTextGroup[] = []
   for (let remaining = segments; remaining.length > 0; ) {
     const job: AlikeTextsJob = { file, segments: [...remaining], options, limits: defaultDelimitedLimits }
-    const found = await findInThread(job, onProgress, signal)
+    const result = await findInThread(job, onProgress, signal)
     const pick = (indexes: readonly number[]) => indexes.map((index) => remaining[index]!)
-    groups.push(new AlikeTextGroup(file, pick(found.alike), found))
-    remaining = pick(found.others)
+    groups.push(new AlikeTextGroup(file, pick(result.alike), result))
+    remaining = pick(result.others)
   }
   return groups
 }

@@ -6,6 +6,7 @@ import { openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file
 import type { ReadReporter } from '@sluice/row-stream'
 import {
   ContentEncoded,
+  type DownloadLimits,
   defaultDownloadLimits,
   downloadObject,
   downloadStoredBytes,
@@ -15,8 +16,6 @@ import type { StoredObject } from '../object-store.ts'
 import { prefetchInOrder } from './prefetch-in-order.ts'
 import { createDownload, fetchObject, type LocalObject, type ObjectReading } from '../read-object.ts'
 
-/** Bytes that a spool holds at most. Further objects are downloaded each time they are read. */
-const maxSpoolBytes = 4 * 1024 ** 3
 /** The number of objects that are downloaded in parallel. */
 const parallelObjects = 16
 /** Objects up to this size are collected in memory, and written to the spool together: a write of each takes longer than its download. */
@@ -35,6 +34,7 @@ interface SpooledObject extends TextSegment {
 export class ObjectSpool implements Disposable {
   readonly fd: number
   readonly #reading: ObjectReading
+  readonly #limits: DownloadLimits
   readonly #log: ReadReporter['log']
   readonly #spooled = new Map<string, SpooledObject>()
   #size = 0
@@ -43,6 +43,7 @@ export class ObjectSpool implements Disposable {
 
   private constructor(reading: ObjectReading, log: ReadReporter['log']) {
     this.#reading = reading
+    this.#limits = reading.limits ?? defaultDownloadLimits
     this.#log = log
     this.fd = openSpool(spoolDirectory(reading.filesDirectory))
   }
@@ -96,9 +97,9 @@ export class ObjectSpool implements Disposable {
     onProgress: (bytes: number) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const { partBytes, concurrency } = this.#reading.limits ?? defaultDownloadLimits
+    const { partBytes, concurrency, spoolBytes } = this.#limits
     const parallelBytes = partBytes * concurrency
-    const fitting = findFittingObjects(objects)
+    const fitting = findFittingObjects(objects, spoolBytes)
     const bytesOf = fitting.map(() => 0)
     let sum = 0
     const load = async (index: number, loadSignal: AbortSignal): Promise<Disposable> => {
@@ -147,7 +148,7 @@ export class ObjectSpool implements Disposable {
         createDownload(this.#reading, object, fd, { log: this.#log, onProgress }),
         signal,
       )
-      if (this.#size + size > maxSpoolBytes) return
+      if (this.#size + size > this.#limits.spoolBytes) return
       const from = this.#allocate(size)
       await copyPart({ fd, position: 0 }, { fd: this.fd, position: from }, size, signal)
       this.#add({ ...object, size }, from, await this.#readStart(from, size))
@@ -195,10 +196,10 @@ export class ObjectSpool implements Disposable {
 }
 
 /** Returns the first objects that fit into a spool together. */
-function findFittingObjects(objects: readonly StoredObject[]): StoredObject[] {
+function findFittingObjects(objects: readonly StoredObject[], spoolBytes: number): StoredObject[] {
   let bytes = 0
   return objects.filter(({ size }) => {
-    if (bytes + size > maxSpoolBytes) return false
+    if (bytes + size > spoolBytes) return false
     bytes += size
     return true
   })

@@ -291,6 +291,22 @@ describeUnless(kind!.missing)('objects of a folder', () => {
     expect(heard.logs.join('\n')).toContain('bare/1.csv and 2 similar texts')
   })
 
+  it('are loaded completely if only some of them fit into the spool', async () => {
+    await using limited = await openLoading({ spoolBytes: 100 })
+    for (const id of [1, 2, 3]) {
+      await store.put(`large/${id}.csv`, `id,name\n${id},${'x'.repeat(30)}\n`)
+      await store.put(`large/${id}.ndjson`, `{"id": ${id}0, "name": "y"}\n`)
+    }
+    await limited.load(store.reading('large/'), 'large')
+    const names = (await limited.columns('large')).map((column) => column.split(' ')[0])
+    const rowsOfTable = (await limited.rows('large')).map((row) =>
+      ['id', '_object_key', '_object_row'].map((name) => row[names.indexOf(name)]).join(' '),
+    )
+    expect(rowsOfTable.toSorted()).toEqual(
+      [1, 2, 3].flatMap((id) => [`${id} large/${id}.csv 1`, `${id}0 large/${id}.ndjson 1`]).toSorted(),
+    )
+  })
+
   it.each([
     ['one group', ['id,name']],
     ['several groups', ['id,name', 'name,id']],
