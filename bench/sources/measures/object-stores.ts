@@ -11,8 +11,8 @@ import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawDownload } from '../raw-transfer.ts'
 
-/** The number of objects that Sluice fetches ahead. */
-const concurrency = 4
+/** The number of small objects that the raw download fetches in parallel. */
+const concurrency = 8
 const lineEnd = 10
 
 /** Measures one large object and a folder of many small ones against plain GETs. */

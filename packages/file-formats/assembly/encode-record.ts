@@ -1,5 +1,6 @@
 import { AS_JSON, AS_TEXT, checkAt, PROVEN, stateOf, storedAt, VALID_JSON } from './column-state'
 import { fieldOf } from './fields'
+import { SUFFIX } from './memory-layout'
 import { REFUSED, UNFIT } from './value-result-codes'
 import { writeField } from './write-value'
 
@@ -11,9 +12,24 @@ export let blamed: i32 = -1
 /** Whether this value, and so the record, is rejected. Otherwise the value shows that the inferred type of the column is wrong. */
 export let refused: bool = false
 
+/** The bytes of the fields in SUFFIX, which every row has after those of its record. */
+export let suffixBytes: usize = 0
+let suffixFields: i32 = 0
+/** The position in the suffix of the number of the row, as i64, and the number of the last row. */
+let rowNumberAt: usize = 0
+let rowNumber: u64 = 0
+
+/** Sets the suffix of the next rows, which are numbered from 1. */
+export function setSuffix(fields: i32, bytes: usize, numberAt: usize): void {
+  suffixFields = fields
+  suffixBytes = bytes
+  rowNumberAt = numberAt
+  rowNumber = 0
+}
+
 /** Writes the current record as a row of binary COPY. Returns the position after it, or 0 if a value does not fit its column. */
 export function encodeRecord(width: i32, out: usize): usize {
-  store<u16>(out, bswap<u16>(<u16>width))
+  store<u16>(out, bswap<u16>(<u16>(width + suffixFields)))
   let at = out + 2
   for (let column = 0; column < width; column++) {
     const length = writeField(at + 4, fieldOf(column), stateOf(column))
@@ -26,7 +42,13 @@ export function encodeRecord(width: i32, out: usize): usize {
     at += 4
     if (length > 0) at += <usize>length
   }
-  return at
+  return suffixFields == 0 ? at : writeSuffix(at)
+}
+
+function writeSuffix(at: usize): usize {
+  memory.copy(at, SUFFIX, suffixBytes)
+  store<u64>(at + rowNumberAt, bswap<u64>(++rowNumber))
+  return at + suffixBytes
 }
 
 /** Whether no value of a column rejects its row. */

@@ -33,8 +33,12 @@ export const EXPANDED_BYTES: usize = 1024
 export const POWERS: usize = EXPANDED + EXPANDED_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
+/** The fields at the end of every row: encode-record.ts. */
+export const SUFFIX: usize = POWERS + POWERS_BYTES
+export const SUFFIX_BYTES: usize = 64 << 10
+
 /** Rows in PostgreSQL's binary COPY format. */
-export const OUT: usize = (POWERS + POWERS_BYTES + 63) & ~63
+export const OUT: usize = (SUFFIX + SUFFIX_BYTES + 63) & ~63
 export const OUT_BYTES: usize = 18 << 20
 
 /** The text. Up to 64 bytes after its end are read and ignored. */

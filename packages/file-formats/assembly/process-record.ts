@@ -1,4 +1,4 @@
-import { encodeRecord, FIELD_OVERHEAD, isRefused, refused } from './encode-record'
+import { encodeRecord, FIELD_OVERHEAD, isRefused, refused, suffixBytes } from './encode-record'
 import { observeRecord } from './infer-types'
 import { OUT } from './memory-layout'
 import { observeOpen, openCount } from './unproven-columns'
@@ -39,7 +39,7 @@ export function emptyOut(): void {
 
 /** Whether a record of so many bytes fits after the rows in OUT. The first record always fits. */
 export function hasRoom(bytes: usize): bool {
-  return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + 16 <= outLimit
+  return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + suffixBytes + 16 <= outLimit
 }
 
 /**

@@ -1,5 +1,5 @@
 export {
-  IN, IN_BYTES, OUT, OUT_BYTES, POWERS, COLUMNS, COLUMN_BYTES, FIELDS, FIELD_BYTES, NULLS, NULLS_BYTES,
+  IN, IN_BYTES, OUT, OUT_BYTES, POWERS, COLUMNS, COLUMN_BYTES, FIELDS, FIELD_BYTES, NULLS, NULLS_BYTES, SUFFIX, SUFFIX_BYTES,
 } from './memory-layout'
 export { forgetColumns } from './column-state'
 export { setNulls, spellsNull } from './null-spellings'
@@ -8,4 +8,4 @@ export { columnType } from './column-type'
 export { openColumns } from './unproven-columns'
 export { lines, rows, scan, setShape, stoppedAt } from './scan-records'
 export { emptyOut, hasRoom, outEnd, setUse, take } from './process-record'
-export { blamed } from './encode-record'
+export { blamed, setSuffix } from './encode-record'

@@ -10,7 +10,7 @@ type JobHandler = (job: never, port: JobPort) => Promise<object>
 
 /** Loads the code for one kind of job: a thread that reads CSV has no memory for Parquet. */
 const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
-  csv: async () => (await import('./csv/csv-job.ts')).readCsvFile,
+  csv: async () => (await import('./csv/run-csv-job.ts')).runCsvJob,
   normalise: async () => (await import('./upload/convert-upload.ts')).normaliseUpload,
   parquet: async () => (await import('./parquet/parquet-job.ts')).readParquetFile,
   preview: async () => (await import('./delimited/preview.ts')).previewJob,

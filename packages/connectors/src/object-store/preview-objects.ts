@@ -7,7 +7,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import { selectObjects } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
-import { addOwnColumns } from './combined-table.ts'
+import { addOwnColumns } from './many-objects/combined-table.ts'
 
 /** The number of bytes that a preview downloads from the start of an object, and the maximum size of an object that it must download completely. */
 const startBytes = 4 * 1024 * 1024

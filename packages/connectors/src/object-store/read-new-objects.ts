@@ -1,5 +1,5 @@
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
-import { objectKeyName, omitOwnColumns } from './combined-table.ts'
+import { objectKeyName, omitOwnColumns } from './many-objects/combined-table.ts'
 import type { ObjectReading } from './read-object.ts'
 import {
   createLoadedObjects,
@@ -9,7 +9,7 @@ import {
   type ObjectsRequest,
   readSingleObject,
 } from './read-objects.ts'
-import { readObjectsAsOneTable } from './read-objects-as-one-table.ts'
+import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
 import { selectObjects, sortByKey } from './select-objects.ts'
 
 /**

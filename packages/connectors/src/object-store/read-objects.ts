@@ -3,8 +3,8 @@ import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
 import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
-import { readObjectsAsOneTable } from './read-objects-as-one-table.ts'
-import { omitOwnColumns } from './combined-table.ts'
+import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
+import { omitOwnColumns } from './many-objects/combined-table.ts'
 import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {

@@ -50,7 +50,7 @@ export interface CsvResult {
 }
 
 /** The next file of the thread reuses its memory and its compiled code. */
-const sharedScanner = startScanner()
+export const scanner = startScanner()
 
 export async function readCsvFile(
   { file: path, fileName, options, limits, reportOddValues = false }: CsvJob,
@@ -58,7 +58,7 @@ export async function readCsvFile(
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes, unread } = detectText(file, options)
-  const reader = new DelimitedReader(file, dialect, limits, sharedScanner)
+  const reader = new DelimitedReader(file, dialect, limits, scanner)
   const bytesTotal = file.size
   let types = await port.open({
     columns: reader.columns,
@@ -83,7 +83,7 @@ export async function readCsvFile(
   }
 }
 
-async function sendRows(
+export async function sendRows(
   reader: DelimitedReader,
   types: readonly StoredType[],
   pool: ChunkPool,

@@ -118,13 +118,13 @@ class CsvRows {
   }
 }
 
-const oddValueAdvice: ReaderAdvice = {
+export const oddValueAdvice: ReaderAdvice = {
   pipeline:
     'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
   dataset: 'To load the column with its type, correct the file and send it again with ?rebuild=true.',
 }
 
-function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {
+export function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {
   const names = toUniqueIdentifiers(columns.map(({ label }, index) => given[index] ?? label))
   return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,

@@ -191,7 +191,7 @@ export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
 }
 
 /** Adds the column states of another pass over the same rows. Types that are read afterwards hold for both passes. */
-export function mergeColumnStates(wasm: WasmScanner, states: readonly Buffer[]): void {
+export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
   for (const [column, before] of states.entries()) {
     const state = columnStateOf(wasm, column)
     state[0]! |= before[0]!
@@ -199,6 +199,11 @@ export function mergeColumnStates(wasm: WasmScanner, states: readonly Buffer[]):
     state[4]! &= before[4]!
     state[13]! |= before[13]!
   }
+}
+
+/** Restores copied states of the columns. */
+export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
+  for (const [column, before] of states.entries()) columnStateOf(wasm, column).set(before)
 }
 
 /** Stops observing a column until the returned function is called. */

@@ -1,5 +1,4 @@
 import {
-  closeColumn,
   configureScanner,
   copyColumnStates,
   givenTypes,
@@ -12,13 +11,13 @@ import { type ColumnType, isSameType } from './column-type.ts'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { DelimitedLimits } from './limits.ts'
-import { OBSERVE, ODD_RECORD, startScanner, type WasmScanner } from './wasm-scanner.ts'
+import { startScanner, type WasmScanner } from './wasm-scanner.ts'
 import { findOddValues, type OddValue } from './odd-values.ts'
-import { RecordPass, type TupleBatch } from './record-pass.ts'
-import { openRows, type RowInput } from './open-delimited-rows.ts'
+import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
+import { observeText } from './observe-text.ts'
+import { openRows } from './open-delimited-rows.ts'
+import { setRowSuffix, type TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
-import { afterLineEnd } from './record-scanner.ts'
-import { isPlain } from './field-positions.ts'
 
 /** A column of the file with its type. The table may use another name. */
 export interface InferredColumn extends ColumnType {
@@ -28,11 +27,20 @@ export interface InferredColumn extends ColumnType {
 /** Receives the progress of a pass: the bytes and rows that were read. */
 export type ProgressListener = (bytes: number, rows: number) => void
 
-/** The result of a pass: all rows were encoded, or the inferred types were too narrow and `widened` has types that fit all rows. */
-export type EncodingOutcome = { rows: number } | { widened: InferredColumn[] }
+/** Columns that are already known, and the scanner's states of them if it has observed all rows. */
+export interface KnownColumns {
+  columns: InferredColumn[]
+  states?: Uint8Array[]
+}
 
 /**
- * Reads one file as tuples of PostgreSQL's binary COPY. Types are inferred from samples, so they may differ from the types that all
+ * The result of a pass: all rows were encoded (`rows` includes rejected rows, `written` has the encoded ones of each part), or the inferred
+ * types were too narrow and `widened` has types that fit all rows.
+ */
+export type EncodingOutcome = { rows: number; written: number[] } | { widened: InferredColumn[] }
+
+/**
+ * Reads one file as tuples of PostgreSQL's binary COPY, or several parts of a file that have the same dialect. Types are inferred from samples, so they may differ from the types that all
  * rows need. Encoding the rows checks this: every value must fit the type of its column, and every column must have a value that needs
  * its type. At the first value that does not fit, encoding ends and the remaining rows are only observed. The outcome `widened` then
  * has exactly the types of the whole file.
@@ -47,24 +55,32 @@ export class DelimitedReader {
   /** Types that the options give. */
   readonly #given: readonly (ColumnType | undefined)[]
   /** The scanner's state of each column (a buffer each) after it observed all rows; set by the first pass over the whole file. */
-  #statesAfterAllRows: Buffer[] | undefined
+  #statesAfterAllRows: readonly Uint8Array[] | undefined
+  readonly #parts: readonly TextPart[]
 
-  /** Infers the types from samples. */
+  /** Infers the types from samples, unless they are known. */
   constructor(
     file: TextSource,
     dialect: DelimitedDialect,
     limits: DelimitedLimits,
     wasm: WasmScanner = startScanner(),
+    { parts, known }: { parts: readonly TextPart[]; known?: KnownColumns } = { parts: [dialect] },
   ) {
     this.#wasm = wasm
     this.#file = file
     this.#dialect = dialect
     this.#limits = limits
     this.#given = givenTypes(dialect)
-    const rows = this.#start()
-    const whole = observeSamples(wasm, file, dialect, rows, limits)
+    this.#parts = parts
+    if (known) {
+      this.columns = known.columns
+      this.#statesAfterAllRows = known.states
+      return
+    }
+    configureScanner(wasm, dialect, limits.chunkBytes)
+    const { isWhole } = observeText(wasm, file, dialect, file.size, limits)
     this.columns = this.#seen()
-    if (whole) this.#statesAfterAllRows = copyColumnStates(wasm, this.columns.length)
+    if (isWhole) this.#statesAfterAllRows = copyColumnStates(wasm, this.columns.length)
   }
 
   /**
@@ -78,19 +94,13 @@ export class DelimitedReader {
     const { columns } = this
     const wasm = this.#wasm
     this.#file.assertUnchanged()
-    const rows = this.#start()
+    configureScanner(wasm, this.#dialect, this.#limits.chunkBytes)
     for (const [index, column] of columns.entries()) {
       setColumn(wasm, index, column, stored[index]!, this.#given[index] === undefined)
     }
     wasm.run.openColumns(columns.length)
-    const pass = new RecordPass(
-      wasm,
-      rows,
-      columns.map(({ dataType }) => dataType),
-    )
-    rows.records.onRead = () => onProgress(rows.reader.position, pass.rows)
-    const ending = yield* pass.encode()
-    if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
+    wasm.run.emptyOut()
+    const { ending, rows, written } = yield* this.#encodeParts(onProgress)
     this.#file.assertUnchanged()
     // Rejected rows do not count for types, and the stored types decide which rows are rejected. The passes end, because types only widen.
     if (this.#statesAfterAllRows) mergeColumnStates(wasm, this.#statesAfterAllRows)
@@ -99,7 +109,7 @@ export class DelimitedReader {
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = seen
-      return { rows: pass.rows }
+      return { rows, written }
     }
     this.columns = seen
     return { widened: seen }
@@ -107,7 +117,10 @@ export class DelimitedReader {
 
   /** Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last `encode`. */
   findOddValues(maxBytes?: number): OddValue[] {
-    return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, maxBytes)
+    return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, {
+      parts: this.#parts,
+      ...(maxBytes !== undefined && { maxBytes }),
+    })
   }
 
   #seen(): InferredColumn[] {
@@ -115,6 +128,11 @@ export class DelimitedReader {
       label,
       ...(this.#given[index] ?? seenType(this.#wasm, index)),
     }))
+  }
+
+  /** What another reader of the same rows needs to know. */
+  get known(): KnownColumns {
+    return { columns: this.columns, ...(this.#statesAfterAllRows && { states: [...this.#statesAfterAllRows] }) }
   }
 
   /** Whether the types were inferred from all rows, and not from samples. */
@@ -135,71 +153,48 @@ export class DelimitedReader {
     )
   }
 
-  /** Opens the rows and resets the types to the given ones. */
-  #start(): RowInput {
-    configureScanner(this.#wasm, this.#dialect, this.#limits.chunkBytes)
-    return openRows(this.#file, this.#dialect, this.#limits, this.#wasm.window)
+  /** Encodes the parts one after the other. After a record that does not fit the inferred types, the remaining ones are observed. */
+  *#encodeParts(onProgress: ProgressListener): Generator<TupleBatch, EncodedParts, void> {
+    const types = this.columns.map(({ dataType }) => dataType)
+    const written: number[] = []
+    let ending: EncodedParts['ending'] = 'END'
+    let bytesBefore = 0
+    let rowsBefore = 0
+    for (const [index, part] of this.#parts.entries()) {
+      const rows = openRows(this.#file, { ...this.#dialect, ...part }, this.#limits, this.#wasm.window)
+      const pass = new RecordPass(this.#wasm, rows, types)
+      const bytesToHere = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
+      rows.records.onRead = () => onProgress(bytesToHere + rows.reader.position, rowsBefore + pass.rows)
+      if (ending === 'END') {
+        setRowSuffix(this.#wasm, part.suffix)
+        ending = yield* withName(part, pass.encode(index === this.#parts.length - 1))
+      }
+      if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
+      written.push(pass.rows - pass.rejectedRows)
+      rowsBefore += pass.rows
+      bytesBefore += part.end - part.from
+    }
+    return { ending, rows: rowsBefore, written }
   }
 }
 
-/**
- * Observes enough of a file to infer its types: all of a short file, else the start, the end and slices in between. A slice can begin
- * inside a record or a quote: lines that cannot be scanned are skipped, and misread values only make the inference worse. Returns whether
- * all rows were observed.
- */
-function observeSamples(
-  wasm: WasmScanner,
-  file: TextSource,
-  dialect: DelimitedDialect,
-  rows: RowInput,
-  limits: DelimitedLimits,
-): boolean {
-  const { from, end } = dialect
-  const readsWholeFile = file.size <= limits.wholeBytes
-  new RecordPass(wasm, rows).observe(readsWholeFile ? Infinity : from + limits.sampleBytes)
-  const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
-  if (readsWholeFile || !isPlain(dialect)) return readsWholeFile
-  const { sampleBytes, slices, sliceBytes } = limits
-  const first = from + sampleBytes
-  const last = Math.max(end - sampleBytes, first)
-  if (first >= end) return true
-  for (let slice = 0; slice < slices; slice++) {
-    const position = Math.floor(first + ((last - first) * slice) / slices)
-    observeSlice(wasm, file, position, Math.min(sliceBytes, last - position))
-  }
-  observeSlice(wasm, file, last, end - last)
-  const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(wasm, column)) ? [column] : []))
-  if (unsure.length > 0) observeColumns(wasm, unsure, openRows(file, dialect, limits, wasm.window))
-  return false
+interface EncodedParts {
+  ending: PassEnding
+  rows: number
+  written: number[]
 }
 
-/** Values with this many decimals were computed, and the value with the most decimals is rare. */
-const computedScale = 15
-
-/**
- * Samples show the maximum number of digits only if all values are similar. A DECIMAL that grew from sample to sample, or that has printed
- * doubles, is probably too narrow, and observing the whole column costs half as much as a failed pass.
- */
-function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
-  if (now.dataType !== 'DECIMAL') return false
-  return now.scale! >= computedScale || (atFirst.dataType === 'DECIMAL' && !isSameType(atFirst, now))
-}
-
-function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
-  const otherColumns = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
-    (column) => !columns.includes(column),
-  )
-  const resume = otherColumns.map((column) => closeColumn(wasm, column))
-  new RecordPass(wasm, rows).observe(Infinity)
-  for (const open of resume) open()
-}
-
-/** Observes the records that start after the slice's first line break and end within the slice. */
-function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
-  const end = file.read(window, 0, length, position)
-  for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {
-    const why = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
-    if (why !== ODD_RECORD) return
-    from = afterLineEnd(window, run.stoppedAt.value - window.byteOffset, end, false)
+/** Adds the name of the part to the reasons of its rejected rows. */
+function* withName(
+  { name }: TextPart,
+  batches: Generator<TupleBatch, PassEnding, void>,
+): Generator<TupleBatch, PassEnding, void> {
+  for (;;) {
+    const step = batches.next()
+    if (step.done) return step.value
+    const { tuples, rejected } = step.value
+    yield name === undefined
+      ? step.value
+      : { tuples, rejected: rejected.map((row) => ({ ...row, reason: `${name}: ${row.reason}` })) }
   }
 }

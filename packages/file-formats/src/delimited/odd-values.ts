@@ -7,7 +7,8 @@ import { passFieldPositions } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
 import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
-import { openRows } from './open-delimited-rows.ts'
+import { openRows, type RowInput } from './open-delimited-rows.ts'
+import type { TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
 /** The reason why a column is TEXT although nearly all of its values have a narrower type. */
@@ -21,6 +22,8 @@ export interface OddValue {
   value: string
   /** The physical line in which its record begins, from 1. */
   line: number
+  /** The name of the part of the file with this line. */
+  part?: string
 }
 
 /** A column is nearly of one type if, in so many records, it has at least `minValues` values and `minShare` of them have the type. */
@@ -40,7 +43,7 @@ interface WatchedColumn {
   values: number
   counts: Record<TypeFamily, number>
   /** The first value outside each family. */
-  firstOutside: Partial<Record<TypeFamily, { value: string; line: number }>>
+  firstOutside: Partial<Record<TypeFamily, Pick<OddValue, 'value' | 'line' | 'part'>>>
   /** Date spellings that fit all values so far, as bits. */
   dateSpellings: number
   /** Whether an odd value looks like a code (`007`, `1E30`): a column of codes is meant to be text. */
@@ -57,7 +60,7 @@ export function findOddValues(
   dialect: DelimitedDialect,
   limits: DelimitedLimits,
   columns: readonly ColumnType[],
-  maxBytes = defaultMaxBytes,
+  { parts, maxBytes = defaultMaxBytes }: { parts: readonly TextPart[]; maxBytes?: number },
 ): OddValue[] {
   const declaredTypes = givenTypes(dialect)
   let watched = columns.flatMap(({ dataType, evidence }, column) =>
@@ -65,17 +68,18 @@ export function findOddValues(
   )
   if (watched.length === 0) return []
   configureScanner(wasm, dialect, limits.chunkBytes)
-  const { records, reader } = openRows(file, dialect, limits, wasm.window)
-  const start = reader.position
-  for (let count = 1; records.advance(); count++) {
+  let count = 0
+  for (const { records, part } of readRecords(parts, maxBytes, (one) =>
+    openRows(file, { ...dialect, ...one }, limits, wasm.window),
+  )) {
+    count++
     if (records.fault === undefined) {
       for (const { seen } of watched) seen.reset()
       const original = passFieldPositions(wasm, records)
       const outcome = wasm.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
-      if (outcome === TAKEN) for (const column of watched) observeRecord(column, records)
+      if (outcome === TAKEN) for (const column of watched) observeRecord(column, records, part)
     }
-    if (reader.position - start > maxBytes) break
     if (count < sampleRecords) continue
     if (count === sampleRecords) watched = watched.filter((one) => mainFamily(one) !== undefined)
     if (watched.every(isDecided)) break
@@ -87,6 +91,23 @@ export function findOddValues(
   })
 }
 
+/** Yields each record of the parts until `maxBytes` bytes were read. */
+function* readRecords(
+  parts: readonly TextPart[],
+  maxBytes: number,
+  open: (part: TextPart) => RowInput,
+): Generator<{ records: RecordReader; part: TextPart }, void, void> {
+  let bytesBefore = 0
+  for (const part of parts) {
+    const { records, reader } = open(part)
+    while (records.advance()) {
+      yield { records, part }
+      if (bytesBefore + reader.position - part.from > maxBytes) return
+    }
+    bytesBefore += part.end - part.from
+  }
+}
+
 const familyNames: Record<TypeFamily, string> = {
   BOOLEAN: 'true or false',
   DECIMAL: 'numbers',
@@ -95,8 +116,8 @@ const familyNames: Record<TypeFamily, string> = {
 }
 
 /** Returns a sentence with the value that made a column TEXT. */
-export const describeOddValue = ({ label, dataType, value, line }: OddValue): string =>
-  `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${familyNames[dataType]}.`
+export const describeOddValue = ({ label, dataType, value, line, part }: OddValue): string =>
+  `Column "${label}" is TEXT because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}; nearly all of its values are ${familyNames[dataType]}.`
 
 const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
@@ -112,7 +133,7 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
  * Counts the value of the column in the current record by its type family, and keeps the first value outside each family. A date is
  * outside its family if no spelling of dates fits it and all dates before.
  */
-function observeRecord(watched: WatchedColumn, records: RecordReader): void {
+function observeRecord(watched: WatchedColumn, records: RecordReader, { name }: TextPart): void {
   const { kinds, spellings: dateSpellings } = watched.seen
   if (kinds === 0) return
   watched.values++
@@ -126,7 +147,11 @@ function observeRecord(watched: WatchedColumn, records: RecordReader): void {
   const text = fieldText(records, watched.column)
   if (!fits) watched.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
   for (const other of otherFamilies)
-    watched.firstOutside[other] = { value: text.slice(0, maxValueLength), line: records.line }
+    watched.firstOutside[other] = {
+      value: text.slice(0, maxValueLength),
+      line: records.line,
+      ...(name !== undefined && { part: name }),
+    }
 }
 
 /** Returns the family of the value kinds, which are the bits of assembly/column-state.ts. */

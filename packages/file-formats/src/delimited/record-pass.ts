@@ -11,7 +11,7 @@ export interface TupleBatch {
 }
 
 /** The reason why a pass ended: the end of the text, or a record that does not fit the inferred types. */
-type PassEnding = 'END' | 'NOT_AS_GUESSED'
+export type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
 /** Bytes below the limit from which `RecordReader` takes over: it knows the exact limit. */
@@ -26,6 +26,8 @@ export class RecordPass {
   rows = 0
   /** The number of rejected records among `rows`. */
   rejectedRows = 0
+  /** The number of observed records that cannot be read, or have values that do not fit given types. */
+  faultyRows = 0
   readonly #wasm: WasmScanner
   readonly #rows: RowInput
   readonly #plain: boolean
@@ -40,7 +42,6 @@ export class RecordPass {
     this.#plain = isPlain(rows.records.grammar)
     const { grammar, width, trailing } = rows.records
     wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - recordLimitMargin)
-    wasm.run.emptyOut()
   }
 
   /** Widens the types of the columns by all records that begin before byte `untilBytes`. */
@@ -51,11 +52,15 @@ export class RecordPass {
       if (reader.position >= untilBytes || !records.advance()) return
       this.rows++
       if (records.fault === undefined) this.#takeOne(OBSERVE)
+      else this.faultyRows++
     }
   }
 
-  /** Encodes records as tuples until the text ends or a record does not fit the inferred types. That record is observed. */
-  *encode(): Generator<TupleBatch, PassEnding, void> {
+  /**
+   * Encodes records as tuples until the text ends or a record does not fit the inferred types. That record is observed. Unless this is
+   * the last pass, its last tuples may stay in the scanner's memory, and belong to the first batch of the next pass.
+   */
+  *encode(isLast: boolean): Generator<TupleBatch, PassEnding, void> {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
     for (;;) {
@@ -68,7 +73,7 @@ export class RecordPass {
       } else this.#rejected.push(rejectFaultyRecord(records, shape))
       if (this.#rejected.length >= rejectedInBatch) yield this.#batch()
     }
-    yield this.#batch()
+    if (isLast || this.#rejected.length > 0) yield this.#batch()
     return 'END'
   }
 
@@ -106,6 +111,7 @@ export class RecordPass {
     if (original) records.bytes.set(original, records.from)
     if (outcome === IS_REFUSED) {
       const column = run.blamed.value
+      if (use === OBSERVE) this.faultyRows++
       if (use === ENCODE) this.#rejected.push(rejectUnfitValue(records, shape, column, this.#types[column]!))
       return undefined
     }
@@ -115,7 +121,8 @@ export class RecordPass {
       return 'NOT_AS_GUESSED'
     }
     records.fault = 'RAGGED'
-    if (use === ENCODE) this.#rejected.push(rejectFaultyRecord(records, shape))
+    if (use === OBSERVE) this.faultyRows++
+    else this.#rejected.push(rejectFaultyRecord(records, shape))
     return undefined
   }
 }

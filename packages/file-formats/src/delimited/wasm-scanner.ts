@@ -29,6 +29,8 @@ interface ScannerExports {
   FIELD_BYTES: WasmGlobal
   NULLS: WasmGlobal
   NULLS_BYTES: WasmGlobal
+  SUFFIX: WasmGlobal
+  SUFFIX_BYTES: WasmGlobal
   rows: WasmGlobal
   lines: WasmGlobal
   stoppedAt: WasmGlobal
@@ -42,6 +44,7 @@ interface ScannerExports {
   openColumns(width: number): void
   setShape(delimiter: number, fields: number, trailing: number, recordBytes: number): void
   setUse(columns: number, outBytes: number, given: number): void
+  setSuffix(fields: number, bytes: number, numberAt: number): void
   scan(from: number, end: number, use: number): number
   take(bytes: number, use: number): number
   hasRoom(bytes: number): number

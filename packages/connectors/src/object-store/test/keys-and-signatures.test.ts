@@ -1,12 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/random-case-count'
+import { AwsV4Signer } from 'aws4fetch'
+import fc from 'fast-check'
 import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
 import { encodeKey, parseErrorResponse } from '../object-store.ts'
-import { prefetchInOrder } from '../object-cache.ts'
+import { prefetchInOrder } from '../many-objects/prefetch-in-order.ts'
 import { compileKeyPattern } from '../key-pattern.ts'
-import { TupleLayout } from '../remap-columns.ts'
+import { TupleLayout } from '../many-objects/remap-columns.ts'
 import { buildBucketUrl, signHeaders } from '../../s3/s3-connector.ts'
 import { createS3Problem } from '../../s3/s3-problems.ts'
-import { findCommonType } from '../combined-table.ts'
+import { findCommonType } from '../many-objects/combined-table.ts'
 import { parseXml, getChildText } from '../xml.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { tuple } from '@sluice/warehouses/testing/tuples'
@@ -215,5 +218,37 @@ describe('a request to S3', () => {
     const config = { bucket: 'b', accessKey, secretKey: 'any €' }
     const asked = signHeaders(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
     await expect(asked).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+  })
+})
+
+it('signHeaders signs like aws4fetch', async () => {
+  const text = fc.string({
+    unit: fc.constantFrom('a', 'Z', '9', '-', '.', '_', '~', '!', "'", '(', '*', '+', ' ', '/', '%', 'é', '😀'),
+  })
+  const query = fc.dictionary(fc.stringMatching(/^[a-z-]{1,8}$/), text, { maxKeys: 3 })
+  // A part of a key may not be "." or "..".
+  const key = text.map((some) => `k${some.replaceAll('/', '/k')}`)
+  const law = async (objectKey: string, parameters: Record<string, string>, secretKey: string, region: string) => {
+    const url = new URL('https://store.example.org/bucket/')
+    url.pathname += encodeKey(objectKey)
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    url.search = url.search.replaceAll('+', '%20')
+    const config = { bucket: 'bucket', accessKey: 'AKIAIOSFODNN7EXAMPLE', secretKey }
+    const headers = await signHeaders(url, { range: 'bytes=0-9', 'if-match': '"e"' }, config, region)
+    const { headers: expected } = await new AwsV4Signer({
+      url: url.href,
+      headers: { range: 'bytes=0-9', 'if-match': '"e"', 'x-amz-content-sha256': headers.get('x-amz-content-sha256')! },
+      accessKeyId: config.accessKey,
+      secretAccessKey: secretKey,
+      service: 's3',
+      region,
+      datetime: headers.get('x-amz-date')!,
+    }).sign()
+    expect([...headers]).toEqual([...expected])
+  }
+  const secretKey = fc.string({ minLength: 1, maxLength: 40 })
+  const region = fc.constantFrom('eu-west-1', 'us-east-1')
+  await fc.assert(fc.asyncProperty(key, query, secretKey, region, law), {
+    numRuns: drawCount({ short: 100, long: 2_000 }),
   })
 })

@@ -56,7 +56,7 @@ export interface Loading extends AsyncDisposable {
 }
 
 /** Object stores on the one side and a warehouse on the other, with short retry delays. */
-export async function openLoading(): Promise<Loading> {
+export async function openLoading({ spoolBytes = 64 * 1024 * 1024 } = {}): Promise<Loading> {
   const scratch = await scratchWarehouse()
   await scratch.warehouse.catalog.ensureSchema('health')
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-objects-'))
@@ -64,7 +64,7 @@ export async function openLoading(): Promise<Loading> {
   const threads = keepReaderThreads()
   const retryPolicy = { attempts: 4, firstDelay: 0.005, maxDelay: 0.05 }
   // Small parts, so that small objects have many.
-  const limits = { partBytes: 64 * 1024, concurrency: 3, mostBytes: 64 * 1024 * 1024 }
+  const limits = { partBytes: 64 * 1024, concurrency: 3, mostBytes: 64 * 1024 * 1024, spoolBytes }
   const kinds: Record<string, Connector> = objectStores({ filesDirectory, allowed: onlyHere, retryPolicy, limits })
   const loading: Loading = {
     scratch,

@@ -9,8 +9,9 @@ import {
   type StoredType,
 } from '@sluice/row-stream'
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
-import type { FieldSource } from './remap-columns.ts'
-import type { StoredObject } from './object-store.ts'
+import type { RowSuffix } from '@sluice/file-formats/csv/alike-texts'
+import { encodeField, type FieldSource } from './remap-columns.ts'
+import type { StoredObject } from '../object-store.ts'
 
 /** Columns that identify the object of each row. They cannot collide with columns of files, which start with a letter or a digit. */
 const objectKeyColumn: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
@@ -54,12 +55,41 @@ export function findFieldSources(
 ): FieldSource[] {
   const places = new Map(shape.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): FieldSource => {
-    if (name === objectKeyColumn.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
+    if (name === objectKeyColumn.name) return encodeKeyText(object.key)
     if (name === lastModifiedColumn.name) return encodeTimestamp(object.lastModified, types[index]!)
     if (name === objectRowColumn.name) return 'ROW_NUMBER'
     return places.get(name) ?? null
   })
 }
+
+/** Returns the source of each column of the table for rows that have the columns `shape` and the object columns after them. */
+export function findSuffixedFieldSources(columns: readonly Column[], shape: readonly Column[]): FieldSource[] {
+  const places = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
+  return columns.map(({ name }): FieldSource => places.get(name) ?? null)
+}
+
+/** The number of fields of such rows. */
+export const countSuffixedFields = (shape: readonly Column[]): number => shape.length + objectColumns.length
+
+/** Returns the values of the object columns for the rows of an object. */
+export function createRowSuffix(
+  { key, lastModified }: StoredObject,
+  columns: readonly Column[],
+  types: readonly StoredType[],
+): RowSuffix {
+  const timeIndex = columns.findIndex(({ name }) => name === lastModifiedColumn.name)
+  const keyField = encodeField(encodeKeyText(key))
+  const rowNumberField = encodeField(Buffer.alloc(8))
+  const timeField = encodeField(encodeTimestamp(lastModified, types[timeIndex]!))
+  const bytes = new Uint8Array(Buffer.concat([keyField, rowNumberField, timeField]))
+  return { fields: objectColumns.length, bytes, rowNumberAt: keyField.length + lengthBytes }
+}
+
+/** Bytes of the length before the value of a field. */
+const lengthBytes = 4
+
+/** Texts of warehouses have neither lone surrogates nor NUL. */
+const encodeKeyText = (key: string): Buffer => Buffer.from(key.toWellFormed().replaceAll('\0', ''))
 
 export function findStoredTypes(
   columns: readonly Column[],

@@ -86,7 +86,7 @@ function createPieces(places: readonly FieldSource[]): TuplePiece[] {
   return pieces
 }
 
-function encodeField(bytes: Uint8Array | null): Buffer {
+export function encodeField(bytes: Uint8Array | null): Buffer {
   const length = Buffer.alloc(4)
   length.writeInt32BE(bytes ? bytes.length : -1)
   return bytes ? Buffer.concat([length, bytes]) : length

@@ -1,0 +1,208 @@
+import { ftruncate, write } from 'node:fs'
+import { promisify } from 'node:util'
+import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
+import { diskProblem } from '@sluice/file-formats/spool/spool-file'
+import { countAttempts, type RetryPolicy, TransientError } from '@sluice/http-client'
+import { SourceProblem } from '@sluice/row-stream'
+import type { ObjectStore, StoredObject } from './object-store.ts'
+
+export interface DownloadLimits {
+  partBytes: number
+  /** Number of parts of an object that are downloaded in parallel. */
+  concurrency: number
+  mostBytes: number
+  /** Bytes of the objects of a folder that are kept. Further objects are downloaded each time they are read. */
+  spoolBytes: number
+}
+
+export const defaultDownloadLimits: DownloadLimits = {
+  partBytes: 8 * 1024 * 1024,
+  concurrency: 4,
+  mostBytes: 64 * 1024 ** 3,
+  spoolBytes: 4 * 1024 ** 3,
+}
+
+export interface ObjectDownload {
+  store: ObjectStore
+  object: StoredObject
+  /** The descriptor of a file to write to, and the position of the first byte in it. A file that is not empty needs a position. */
+  fd: number
+  position?: number
+  /** Memory for the stored bytes of a small object. They are then not written to the file. */
+  memory?: Buffer
+  /** The number of bytes to download from the start. The default is the whole object. */
+  firstBytes?: number
+  limits: DownloadLimits
+  retryPolicy: RetryPolicy
+  /** Called with the total of downloaded bytes. */
+  onProgress(bytes: number): void
+  /** Called with the position from which the download continues after an interruption. */
+  onResume(at: number, problem: Error): void
+}
+
+const writeAt = promisify(write)
+const truncateFile = promisify(ftruncate)
+
+/**
+ * Downloads exactly the listed version of an object into an empty file. Memory use does not depend on the object's size. Returns the
+ * size of the file. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE, DISK_FULL, errors of the store, or the reason of the signal; all writes
+ * have then ended.
+ */
+export async function downloadObject(options: ObjectDownload, signal: AbortSignal): Promise<number> {
+  try {
+    return await downloadStoredBytes(options, signal)
+  } catch (error) {
+    if (!(error instanceof ContentEncoded)) throw error
+    const { object, firstBytes = object.size } = options
+    return downloadDecompressed(options, Math.min(object.size, firstBytes), signal)
+  }
+}
+
+/**
+ * Downloads the listed version as it is stored, in parallel parts that are resumed after an interruption. Throws `ContentEncoded` if the
+ * store compresses its responses, and otherwise what `downloadObject` throws.
+ */
+export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
+  const { object, limits, onProgress } = options
+  const to = Math.min(object.size, options.firstBytes ?? object.size)
+  if (to > limits.mostBytes) throw createObjectTooLargeProblem(object, limits)
+  const failed = new AbortController()
+  const downloadSignal = AbortSignal.any([signal, failed.signal])
+  let bytesWritten = 0
+  let next = 0
+  const onBytes = (bytes: number) => {
+    bytesWritten += bytes
+    onProgress(bytesWritten)
+  }
+
+  async function downloadParts(): Promise<void> {
+    while (next < to) {
+      const from = next
+      next = Math.min(to, from + limits.partBytes)
+      await downloadPart({ ...options, onBytes }, from, next, downloadSignal)
+    }
+  }
+
+  const workers = Math.min(limits.concurrency, Math.ceil(to / limits.partBytes))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: workers }, () =>
+      downloadParts().catch((error: unknown) => {
+        failed.abort(error)
+        throw error
+      }),
+    ),
+  )
+  signal.throwIfAborted()
+  // The other parts were aborted with the first failure as the reason.
+  const failure = failed.signal.aborted ? failed.signal.reason : undefined
+  if (outcomes.some(({ status }) => status === 'rejected')) throw failure
+  return to
+}
+
+async function downloadPart(
+  {
+    store,
+    object,
+    fd,
+    position: start = 0,
+    memory,
+    retryPolicy,
+    onBytes,
+    onResume,
+  }: ObjectDownload & { onBytes(count: number): void },
+  from: number,
+  to: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let position = from
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  while (position < to) {
+    const before = position
+    try {
+      const bytes = await store.open(object, position, to, signal)
+      if (bytes.unpacked) {
+        await bytes.cancel()
+        throw new ContentEncoded()
+      }
+      let filePosition = bytes.from
+      for await (const chunk of bytes.chunks) {
+        // A store that does not support ranges returns the whole object.
+        const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
+        filePosition += chunk.length
+        if (memory) memory.set(piece, position)
+        else if (piece.length > 0) await writeCompletely(fd, piece, start + position)
+        position += piece.length
+        onBytes(piece.length)
+        if (filePosition > to) break
+      }
+      if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
+    } catch (error) {
+      if (position > before) attempts.reset()
+      await attempts.waitAfter(error)
+    }
+  }
+}
+
+/**
+ * Downloads an object that the client decompresses. Ranges and the listed size do not apply to it, so it is downloaded in one
+ * piece. After an interruption it is requested again from its start, and the bytes that the file already contains are skipped.
+ */
+async function downloadDecompressed(
+  { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: ObjectDownload,
+  to: number,
+  signal: AbortSignal,
+): Promise<number> {
+  // The compression ratio has the same limit as that of uploads.
+  const { ratio, ratioFrom } = defaultUploadLimits
+  const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
+  await truncateFile(fd, 0)
+  let position = 0
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  for (;;) {
+    const before = position
+    try {
+      const { chunks } = await store.open(object, 0, object.size, signal)
+      let filePosition = 0
+      for await (const chunk of chunks) {
+        const piece = chunk.subarray(Math.max(0, position - filePosition))
+        filePosition += chunk.length
+        if (piece.length === 0) continue
+        if (filePosition > maxBytes) throw createObjectTooLargeProblem(object, limits)
+        await writeCompletely(fd, piece, position)
+        position += piece.length
+        onProgress(Math.min(to, position))
+        if (firstBytes !== undefined && position >= firstBytes) return position
+      }
+      return position
+    } catch (error) {
+      if (position > before) attempts.reset()
+      await attempts.waitAfter(error)
+    }
+  }
+}
+
+export async function writeCompletely(fd: number, bytes: Uint8Array, position: number): Promise<void> {
+  try {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done)
+      done += bytesWritten
+    }
+  } catch (error) {
+    throw diskProblem(error) ?? error
+  }
+}
+
+/** The store compresses its responses, so the object cannot be downloaded in parts. */
+export class ContentEncoded extends Error {}
+
+const createConnectionLostProblem = (host: string, { key }: StoredObject) =>
+  new SourceProblem(
+    'CONNECTION_LOST',
+    `The connection to ${host} broke before the end of "${key}". The old data stays; run again.`,
+  )
+
+const createObjectTooLargeProblem = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
+  new SourceProblem(
+    'OBJECT_TOO_LARGE',
+    `"${key}" is larger than the ${Math.floor(mostBytes / 1024 ** 3)} GB that an object may have. Split it into several objects, and load their folder.`,
+  )

@@ -1,0 +1,245 @@
+import { type AlikeTextGroup, groupAlikeTexts, type TextSegment } from '@sluice/file-formats/csv/alike-texts'
+import {
+  type Column,
+  type ColumnFacts,
+  type ReadReporter,
+  type RowStream,
+  type StoredType,
+  type TupleChunk,
+  TypesWidened,
+} from '@sluice/row-stream'
+import {
+  createRowSuffix,
+  findFieldSources,
+  findStoredTypes,
+  countSuffixedFields,
+  findSuffixedFieldSources,
+} from './combined-table.ts'
+import { ObjectSpool } from './object-spool.ts'
+import type { StoredObject } from '../object-store.ts'
+import { type ObjectReading, readLocalObject } from '../read-object.ts'
+import { TupleLayout } from './remap-columns.ts'
+
+/** The table to read into: its columns, their stored types, and the columns of the batch. */
+export interface BatchLayout {
+  columns: readonly Column[]
+  types: readonly StoredType[]
+  shape: readonly Column[]
+}
+
+/** The number of rows of each object of a batch, and facts about its columns. */
+export interface BatchResult {
+  written: number[]
+  facts: ColumnFacts[]
+}
+
+/** Objects that are read together. */
+export interface ObjectBatch {
+  readonly objects: readonly StoredObject[]
+  /** A sentence about parts that are not read. Set by `examine`. */
+  readonly unread?: string | undefined
+  /** Returns the columns of the objects. Throws EMPTY_SOURCE for an empty list. */
+  examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]>
+  /** Yields the rows in the layout of the table. Throws `TypesWidened` with other columns of the batch. */
+  rows(layout: BatchLayout, report: ReadReporter, signal: AbortSignal): AsyncGenerator<TupleChunk, BatchResult, void>
+}
+
+/**
+ * Downloaded objects in batches. Delimited texts in UTF-8 that begin with the same line and have the same dialect are one batch: examining
+ * and reading them one by one takes several times as long. Any other object is a batch by itself.
+ */
+export class ObjectBatches implements Disposable {
+  readonly list: readonly ObjectBatch[]
+  readonly #spool: ObjectSpool
+
+  private constructor(spool: ObjectSpool, list: readonly ObjectBatch[]) {
+    this.#spool = spool
+    this.list = list
+  }
+
+  /** Downloads the objects and groups them. `onDownload` receives the total of downloaded bytes. */
+  static async open(
+    reading: ObjectReading,
+    objects: readonly StoredObject[],
+    report: Pick<ReadReporter, 'log' | 'progress'>,
+    onDownload: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<ObjectBatches> {
+    const spool = await ObjectSpool.download(reading, objects, report.log, onDownload, signal)
+    try {
+      const list: ObjectBatch[] = []
+      const byKey = new Map(objects.map((object) => [object.key, object]))
+      for (const { object, segments } of groupByFirstLine(spool, objects, reading)) {
+        if (segments.length === 0) {
+          list.push(new SingleObject(reading, spool, object))
+          continue
+        }
+        const texts = { file: spool.fd, segments, options: reading.options }
+        for (const group of await groupAlikeTexts(texts, () => report.progress({}), signal))
+          list.push(new AlikeObjects(group, findObjects(group, byKey)))
+      }
+      return new ObjectBatches(spool, list)
+    } catch (error) {
+      spool[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#spool[Symbol.dispose]()
+  }
+}
+
+interface FirstLineGroup {
+  object: StoredObject
+  /** The texts with this first line; empty for an object of another format. */
+  segments: TextSegment[]
+}
+
+/** Groups the objects in the order of the first object of each group. Texts without a header are one group, although their first lines differ. */
+function groupByFirstLine(
+  spool: ObjectSpool,
+  objects: readonly StoredObject[],
+  { options }: ObjectReading,
+): FirstLineGroup[] {
+  const groups: FirstLineGroup[] = []
+  const byLine = new Map<string, FirstLineGroup>()
+  for (const object of objects) {
+    const spooled = spool.find(object)
+    const line = options.headerRow === false && spooled?.firstLine !== undefined ? '' : spooled?.firstLine
+    const known = line === undefined ? undefined : byLine.get(line)
+    const group = known ?? { object, segments: [] }
+    if (!known) groups.push(group)
+    if (line === undefined) continue
+    byLine.set(line, group)
+    const { name, from, to } = spooled!
+    group.segments.push({ name, from, to })
+  }
+  return groups
+}
+
+function findObjects({ segments }: AlikeTextGroup, objects: ReadonlyMap<string, StoredObject>): StoredObject[] {
+  return segments.map(({ name }) => objects.get(name)!)
+}
+
+/** Texts that are read as one. The scanner adds the columns that identify the object of a row. */
+class AlikeObjects implements ObjectBatch {
+  readonly objects: readonly StoredObject[]
+  readonly #group: AlikeTextGroup
+
+  constructor(group: AlikeTextGroup, objects: readonly StoredObject[]) {
+    this.#group = group
+    this.objects = objects
+  }
+
+  async examine(): Promise<readonly Column[]> {
+    return this.#group.columns
+  }
+
+  async *rows(
+    { columns, types, shape }: BatchLayout,
+    report: ReadReporter,
+    signal: AbortSignal,
+  ): AsyncGenerator<TupleChunk, BatchResult, void> {
+    report.log('INFO', 'LOW', this.#group.describe())
+    for (const note of this.#group.notes) report.log('INFO', 'MEDIUM', note)
+    const suffixes = this.objects.map((object) => createRowSuffix(object, columns, types))
+    const rows = this.#group.rows(findStoredTypes(columns, types, shape), suffixes, report, signal)
+    const sources = findSuffixedFieldSources(columns, shape)
+    const width = countSuffixedFields(shape)
+    const isInOrder = sources.length === width && sources.every((source, index) => source === index)
+    return yield* isInOrder ? rows : rearrangeChunks(rows, new TupleLayout(sources, width))
+  }
+}
+
+async function* rearrangeChunks(
+  rows: AsyncGenerator<TupleChunk, BatchResult, void>,
+  layout: TupleLayout,
+): AsyncGenerator<TupleChunk, BatchResult, void> {
+  try {
+    for (;;) {
+      const step = await rows.next()
+      if (step.done) return step.value
+      yield layout.lay(step.value)
+    }
+  } finally {
+    // Ends the thread before the spool is closed, also if the consumer stops early.
+    await rows.return({ written: [], facts: [] })
+  }
+}
+
+/** Maximum bytes of an object that is read to its end when its columns are determined. */
+const maxFullyReadBytes = 1024 * 1024
+
+/** An object of any format. */
+class SingleObject implements ObjectBatch {
+  readonly objects: readonly [StoredObject]
+  unread: string | undefined
+  readonly #reading: ObjectReading
+  readonly #spool: ObjectSpool
+  /** Whether the types from samples were wrong. The next read examines all rows before it returns types. */
+  #isMisguessed = false
+
+  constructor(reading: ObjectReading, spool: ObjectSpool, object: StoredObject) {
+    this.#reading = reading
+    this.#spool = spool
+    this.objects = [object]
+  }
+
+  async examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]> {
+    // The log lines of the reader are reported later, with the rows.
+    const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+    using local = await this.#spool.open(this.objects[0], signal)
+    for await (const feed of readLocalObject(this.#reading, local, quiet, signal)) {
+      this.unread = feed.unread
+      return local.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
+    }
+    throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)
+  }
+
+  async *rows(
+    { columns, types, shape }: BatchLayout,
+    report: ReadReporter,
+    signal: AbortSignal,
+  ): AsyncGenerator<TupleChunk, BatchResult, void> {
+    const [object] = this.objects
+    const { options } = this.#reading
+    const reading = this.#isMisguessed ? { ...this.#reading, options: { ...options, lookAtAll: true } } : this.#reading
+    const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
+    const facts: ColumnFacts[] = []
+    using local = await this.#spool.open(object, signal)
+    try {
+      for await (const { content } of readLocalObject(reading, local, withKey(object, report), signal)) {
+        for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
+        facts.push(...(content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))))
+      }
+    } catch (error) {
+      if (error instanceof TypesWidened) this.#isMisguessed = true
+      throw error
+    }
+    return { written: [layout.rows], facts }
+  }
+}
+
+/** Adds the key of the object to the reports of its reader. */
+const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => ({
+  ...report,
+  reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
+  hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
+})
+
+/**
+ * Returns the columns with types that fit all rows of an object. Reads the whole file, because stopping early ends the reader
+ * thread, and starting another one takes longer than reading a small file.
+ */
+async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {
+  for (let known = columns; ; ) {
+    try {
+      for await (const { release } of content.rows(known)) release?.()
+      return known
+    } catch (error) {
+      if (!(error instanceof TypesWidened)) throw error
+      known = error.columns
+    }
+  }
+}

@@ -1,0 +1,228 @@
+import { closeSync, read } from 'node:fs'
+import { promisify } from 'node:util'
+import type { TextSegment } from '@sluice/file-formats/csv/alike-texts'
+import { detectFormat, detectionBytes } from '@sluice/file-formats/format/detect-format'
+import { openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
+import type { ReadReporter } from '@sluice/row-stream'
+import {
+  ContentEncoded,
+  type DownloadLimits,
+  defaultDownloadLimits,
+  downloadObject,
+  downloadStoredBytes,
+  writeCompletely,
+} from '../download-object.ts'
+import type { StoredObject } from '../object-store.ts'
+import { prefetchInOrder } from './prefetch-in-order.ts'
+import { createDownload, fetchObject, type LocalObject, type ObjectReading } from '../read-object.ts'
+
+/** The number of objects that are downloaded in parallel. */
+const parallelObjects = 16
+/** Objects up to this size are collected in memory, and written to the spool together: a write of each takes longer than its download. */
+const maxCollectedBytes = 128 * 1024
+const blockBytes = 1024 * 1024
+
+const readAt = promisify(read)
+
+/** A downloaded object: its bytes in the spool. */
+interface SpooledObject extends TextSegment {
+  /** The first line of a delimited text in UTF-8. Undefined for other formats. */
+  firstLine?: string
+}
+
+/** Objects of a load in one unnamed file, so that many small objects need neither many files nor a second download. */
+export class ObjectSpool implements Disposable {
+  readonly fd: number
+  readonly #reading: ObjectReading
+  readonly #limits: DownloadLimits
+  readonly #log: ReadReporter['log']
+  readonly #spooled = new Map<string, SpooledObject>()
+  #size = 0
+  /** Small objects that are not written yet, at their position in the spool. */
+  #block = { from: 0, bytes: Buffer.alloc(0), used: 0 }
+
+  private constructor(reading: ObjectReading, log: ReadReporter['log']) {
+    this.#reading = reading
+    this.#limits = reading.limits ?? defaultDownloadLimits
+    this.#log = log
+    this.fd = openSpool(spoolDirectory(reading.filesDirectory))
+  }
+
+  /**
+   * Downloads objects, in their order until the spool is full. `onProgress` receives the total of downloaded bytes. Throws OBJECT_CHANGED,
+   * DISK_FULL, errors of the store and of `detectFormat`, or the reason of the signal.
+   */
+  static async download(
+    reading: ObjectReading,
+    objects: readonly StoredObject[],
+    log: ReadReporter['log'],
+    onProgress: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<ObjectSpool> {
+    const spool = new ObjectSpool(reading, log)
+    try {
+      await spool.#downloadAll(objects, onProgress, signal)
+      return spool
+    } catch (error) {
+      spool[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  find(object: StoredObject): SpooledObject | undefined {
+    return this.#spooled.get(object.key)
+  }
+
+  /** Returns an object in a file of its own: a copy of its bytes in the spool, or a new download. */
+  async open(object: StoredObject, signal: AbortSignal): Promise<LocalObject> {
+    const spooled = this.find(object)
+    if (!spooled) return fetchObject(this.#reading, object, { log: this.#log }, signal)
+    const size = spooled.to - spooled.from
+    const fd = openSpool(spoolDirectory(this.#reading.filesDirectory))
+    try {
+      await copyPart({ fd: this.fd, position: spooled.from }, { fd, position: 0 }, size, signal)
+      return { object, fd, size, [Symbol.dispose]: () => closeSync(fd) }
+    } catch (error) {
+      closeSync(fd)
+      throw error
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.fd)
+  }
+
+  async #downloadAll(
+    objects: readonly StoredObject[],
+    onProgress: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { partBytes, concurrency, spoolBytes } = this.#limits
+    const parallelBytes = partBytes * concurrency
+    const fitting = findFittingObjects(objects, spoolBytes)
+    const bytesOf = fitting.map(() => 0)
+    let sum = 0
+    const load = async (index: number, loadSignal: AbortSignal): Promise<Disposable> => {
+      const onObjectProgress = (bytes: number) => {
+        sum += bytes - bytesOf[index]!
+        bytesOf[index] = bytes
+        onProgress(sum)
+      }
+      await this.#downloadOne(fitting[index]!, onObjectProgress, loadSignal)
+      return { [Symbol.dispose]() {} }
+    }
+    // A large object is downloaded in parallel parts, so it counts as several.
+    const weights = fitting.map(({ size }) => Math.min(size, parallelBytes))
+    const mostAhead = { things: parallelObjects, weight: parallelBytes }
+    for await (const _ of prefetchInOrder({ weights, mostAhead, load }, signal));
+    await this.#writeBlock()
+  }
+
+  async #downloadOne(object: StoredObject, onProgress: (bytes: number) => void, signal: AbortSignal): Promise<void> {
+    const download = createDownload(this.#reading, object, this.fd, { log: this.#log, onProgress })
+    try {
+      if (object.size <= maxCollectedBytes) {
+        const memory = Buffer.allocUnsafe(object.size)
+        await downloadStoredBytes({ ...download, memory }, signal)
+        this.#add(object, await this.#collect(memory), memory)
+      } else {
+        const position = this.#allocate(object.size)
+        await downloadStoredBytes({ ...download, position }, signal)
+        this.#add(object, position, await this.#readStart(position, object.size))
+      }
+    } catch (error) {
+      if (!(error instanceof ContentEncoded)) throw error
+      await this.#downloadDecompressed(object, onProgress, signal)
+    }
+  }
+
+  /** Downloads an object whose size in the spool is only known afterwards. Leaves it out if the spool is full. */
+  async #downloadDecompressed(
+    object: StoredObject,
+    onProgress: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const fd = openSpool(spoolDirectory(this.#reading.filesDirectory))
+    try {
+      const size = await downloadObject(
+        createDownload(this.#reading, object, fd, { log: this.#log, onProgress }),
+        signal,
+      )
+      if (this.#size + size > this.#limits.spoolBytes) return
+      const from = this.#allocate(size)
+      await copyPart({ fd, position: 0 }, { fd: this.fd, position: from }, size, signal)
+      this.#add({ ...object, size }, from, await this.#readStart(from, size))
+    } finally {
+      closeSync(fd)
+    }
+  }
+
+  #allocate(size: number): number {
+    const from = this.#size
+    this.#size += size
+    return from
+  }
+
+  /** Copies a small object into the current block. Returns its position in the spool. */
+  async #collect(bytes: Buffer): Promise<number> {
+    const full = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
+    if (full) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
+    const { from, used } = this.#block
+    this.#block.bytes.set(bytes, used)
+    this.#block.used += bytes.length
+    await full
+    return from + used
+  }
+
+  async #writeBlock(): Promise<void> {
+    const { from, bytes, used } = this.#block
+    await writeCompletely(this.fd, bytes.subarray(0, used), from)
+  }
+
+  async #readStart(position: number, size: number): Promise<Buffer> {
+    const start = Buffer.allocUnsafe(Math.min(size, detectionBytes))
+    const { bytesRead } = await readAt(this.fd, start, 0, start.length, position)
+    return start.subarray(0, bytesRead)
+  }
+
+  /** Registers a downloaded object. `start` has at least its first `detectionBytes` bytes. */
+  #add({ key, size }: StoredObject, from: number, start: Buffer): void {
+    const bytes = start.subarray(0, detectionBytes)
+    const content = detectFormat(bytes, key, this.#reading.options.encoding)
+    const isText = content.kind === 'TEXT' && content.encoding === 'utf-8'
+    const firstLine = isText ? { firstLine: findFirstLine(bytes.subarray(content.skip)) } : {}
+    this.#spooled.set(key, { name: key, from, to: from + size, ...firstLine })
+  }
+}
+
+/** Returns the first objects that fit into a spool together. */
+function findFittingObjects(objects: readonly StoredObject[], spoolBytes: number): StoredObject[] {
+  let bytes = 0
+  return objects.filter(({ size }) => {
+    if (bytes + size > spoolBytes) return false
+    bytes += size
+    return true
+  })
+}
+
+function findFirstLine(bytes: Buffer): string {
+  const end = bytes.findIndex((byte) => byte === 10 || byte === 13)
+  return bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
+}
+
+interface FilePosition {
+  fd: number
+  position: number
+}
+
+async function copyPart(from: FilePosition, to: FilePosition, size: number, signal: AbortSignal): Promise<void> {
+  const memory = Buffer.allocUnsafe(Math.min(size, blockBytes))
+  for (let copied = 0; copied < size; ) {
+    signal.throwIfAborted()
+    const length = Math.min(memory.length, size - copied)
+    const { bytesRead } = await readAt(from.fd, memory, 0, length, from.position + copied)
+    if (bytesRead === 0) throw new Error('The file ended before the object')
+    await writeCompletely(to.fd, memory.subarray(0, bytesRead), to.position + copied)
+    copied += bytesRead
+  }
+}

@@ -1,0 +1,41 @@
+interface PrefetchOptions<T extends Disposable> {
+  weights: readonly number[]
+  /** Limits of the items that are prepared before the consumer requests them. */
+  mostAhead: { things: number; weight: number }
+  load(index: number, signal: AbortSignal): Promise<T>
+}
+
+/** Prepares items in advance and yields them in order. Disposes of items that the consumer does not take. */
+export async function* prefetchInOrder<T extends Disposable>(
+  { weights, mostAhead, load }: PrefetchOptions<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  const abandoned = new AbortController()
+  const loadSignal = AbortSignal.any([signal, abandoned.signal])
+  const ahead: Promise<T>[] = []
+  let next = 0
+  let weight = 0
+  try {
+    for (let index = 0; index < weights.length; index++) {
+      while (next < weights.length && (next === index || fits(next))) {
+        weight += weights[next]!
+        const pending = load(next, loadSignal)
+        // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
+        pending.catch(() => {})
+        ahead.push(pending)
+        next += 1
+      }
+      const result = await ahead.shift()!
+      weight -= weights[index]!
+      yield result
+    }
+  } finally {
+    abandoned.abort()
+    for (const outcome of await Promise.allSettled(ahead))
+      if (outcome.status === 'fulfilled') outcome.value[Symbol.dispose]()
+  }
+
+  function fits(index: number): boolean {
+    return ahead.length < mostAhead.things && weight + weights[index]! <= mostAhead.weight
+  }
+}

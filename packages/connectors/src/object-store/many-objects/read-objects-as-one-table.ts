@@ -1,0 +1,168 @@
+import {
+  formatCount,
+  type ColumnFacts,
+  type RowStream,
+  type Column,
+  type ReadReporter,
+  type SourceProblem,
+  type StoredType,
+  type TupleChunk,
+  TypesWidened,
+} from '@sluice/row-stream'
+import { splitProgress } from '@sluice/file-formats/upload/split-progress'
+import { createCombinedTable, describeDifferences, uniteColumns } from './combined-table.ts'
+import type { StoredObject } from '../object-store.ts'
+import { type ObjectBatch, ObjectBatches } from './object-batches.ts'
+import { isEmptyListProblem, type ObjectReading } from '../read-object.ts'
+
+/** Maximum number of batches for which a read is logged. For further ones, only warnings are logged. */
+const maxLoggedBatches = 10
+
+export interface CombinedReading {
+  objects: readonly StoredObject[]
+  /** Columns of objects that were loaded before. The table has these columns too. */
+  before?: readonly Column[]
+  keyed: boolean
+  /** Called with the number of rows of each object, by key. */
+  counts: Map<string, number>
+  /** Called after all rows are counted. Returns further objects to read; `before` contains their columns. */
+  unreadObjects?(): readonly StoredObject[]
+}
+
+/**
+ * Reads several objects as one table. The table has the union of their columns, types that fit all of them, and columns that
+ * identify the object of each row. All objects are downloaded and examined before the first row is returned, because the columns of the
+ * table must be known first. Throws `SourceProblem`, or the reason of the signal after an abort.
+ */
+export async function* readObjectsAsOneTable(
+  reading: ObjectReading,
+  { objects, before = [], keyed, counts, unreadObjects = () => [] }: CombinedReading,
+  report: ReadReporter,
+  signal: AbortSignal,
+): AsyncGenerator<RowStream, void, void> {
+  const total = objects.reduce((sum, { size }) => sum + size, 0)
+  const { first, onSecondProgress } = splitProgress(report)
+  const log: ReadReporter['log'] = (...line) => report.log(...line)
+  using stack = new DisposableStack()
+  const shapes = new Map<ObjectBatch, readonly Column[]>()
+  let emptyListProblem: SourceProblem | undefined
+  const examine = async (batch: ObjectBatch) => {
+    const columns = await batch
+      .examine(() => report.progress({}), signal)
+      .catch((error: unknown) => {
+        if (!isEmptyListProblem(error)) throw error
+        emptyListProblem ??= error
+        return []
+      })
+    shapes.set(batch, columns)
+  }
+  const open = async (some: readonly StoredObject[], onProgress: (bytes: number) => void) =>
+    stack.use(
+      await ObjectBatches.open(
+        reading,
+        some,
+        { ...report, log, progress: () => report.progress({}) },
+        onProgress,
+        signal,
+      ),
+    )
+  const batches = await open(objects, (bytes) => first(Math.min(bytes, total), total))
+  for (const batch of batches.list) await examine(batch)
+  first(total, total)
+  const unite = () => {
+    const united = [...shapes.values()].reduce((one, other) => uniteColumns(one, other), before)
+    return united.length > 0 ? united : reading.columnsBefore
+  }
+  if (emptyListProblem && unite().length === 0) throw emptyListProblem
+  const differences = describeDifferences(
+    [...shapes].flatMap(([{ objects: ofBatch }, columns]) => (columns.length > 0 ? ofBatch.map(() => columns) : [])),
+    unite(),
+  )
+  if (differences) report.log('WARN', 'MEDIUM', differences)
+  const columns = createCombinedTable(unite(), { keyed })
+  const progress = onSecondProgress(total)
+
+  let besides: ObjectBatches | undefined
+  let hasStarted = false
+  const evidences = new Map<string, OptionalEvidence[]>()
+  async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    if (hasStarted) await report.startOver()
+    hasStarted = true
+    evidences.clear()
+    const read = { bytes: 0, rows: 0 }
+    async function* readBatches(list: readonly ObjectBatch[]): AsyncGenerator<TupleChunk, void, void> {
+      for (const [index, batch] of list.entries()) {
+        if (!shapes.has(batch)) await examine(batch)
+        const shape = shapes.get(batch)!
+        for (const { key } of batch.objects) counts.set(key, 0)
+        if (shape.length === 0) continue
+        const size = batch.objects.reduce((sum, object) => sum + object.size, 0)
+        const reportOfBatch = createBatchReporter({ index, size }, read, report, progress)
+        try {
+          const { facts, written } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
+          for (const { column, evidence } of facts) evidences.set(column, [...(evidences.get(column) ?? []), evidence])
+          for (const [at, { key }] of batch.objects.entries()) counts.set(key, written[at]!)
+        } catch (error) {
+          if (!(error instanceof TypesWidened)) throw error
+          shapes.set(batch, error.columns)
+          throw new TypesWidened(createCombinedTable(unite(), { keyed }))
+        }
+        read.bytes += size
+        read.rows = reportOfBatch.rowsSoFar()
+      }
+    }
+    yield* readBatches(batches.list)
+    besides ??= await open(unreadObjects(), () => report.progress({}))
+    yield* readBatches(besides.list)
+    progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
+  }
+  const mergedFacts = () => [...evidences].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
+  const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
+  const unread = batches.list.flatMap((batch) => batch.unread ?? [])
+  yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
+}
+
+/** Maximum number of objects in the message about unread parts. */
+const mostUnread = 3
+
+function describeAllUnreadParts(unread: readonly string[]): string {
+  const more = unread.length - mostUnread
+  const others =
+    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
+  return [...unread.slice(0, mostUnread), ...others].join(' ')
+}
+
+type OptionalEvidence = ColumnFacts['evidence']
+
+/** Merges the type evidence of the objects. A column is undecided only if it is undecided in every object. */
+function mergeFacts(column: string, evidences: readonly OptionalEvidence[]): ColumnFacts {
+  const decided = evidences.filter((one) => one !== 'NOTHING')
+  const [first] = decided.length > 0 ? decided : evidences
+  return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
+}
+
+/** Returns a reporter for one batch, which adds to the report of all objects. */
+function createBatchReporter(
+  { index, size }: { index: number; size: number },
+  before: { bytes: number; rows: number },
+  report: ReadReporter,
+  progress: ReadReporter['progress'],
+): ReadReporter & { rowsSoFar(): number } {
+  let rows = before.rows
+  return {
+    progress({ bytesRead, rowsRead }) {
+      if (rowsRead !== undefined) rows = before.rows + rowsRead
+      const bytes = bytesRead === undefined ? {} : { bytesRead: before.bytes + Math.min(bytesRead, size) }
+      progress({ ...bytes, rowsRead: rows })
+    },
+    reject: (row) => report.reject(row),
+    rejectMore: (count) => report.rejectMore(count),
+    hint: (sentence, advice) => report.hint?.(sentence, advice),
+    // The consumer restarts the read of all objects together, so a single object cannot restart.
+    async startOver() {},
+    log(level, importance, message) {
+      if (index < maxLoggedBatches || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
+    },
+    rowsSoFar: () => rows,
+  }
+}

@@ -1,0 +1,131 @@
+import {
+  type Column,
+  type ColumnFacts,
+  describeColumns,
+  formatCount,
+  type ReadReporter,
+  type StoredType,
+  type TupleChunk,
+  TypesWidened,
+} from '@sluice/row-stream'
+import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../delimited/limits.ts'
+import type { RowSuffix, TextSegment } from '../delimited/alike-texts/text-part.ts'
+import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
+import { feedColumns, oddValueAdvice } from './csv-source.ts'
+import type { AlikeTextsJob, AlikeTextsResult, TextPartsJob, TextPartsResult } from './run-csv-job.ts'
+
+export type { RowSuffix, TextSegment } from '../delimited/alike-texts/text-part.ts'
+
+/** Texts in one file that are read as one. */
+export class AlikeTextGroup {
+  /** Types that fit all rows, unless they were inferred from samples. */
+  columns: Column[]
+  readonly segments: readonly TextSegment[]
+  readonly #file: number
+  readonly #result: AlikeTextsResult
+  #known: AlikeTextsResult['known']
+
+  constructor(file: number, segments: readonly TextSegment[], result: AlikeTextsResult) {
+    this.segments = segments
+    this.#file = file
+    this.#result = result
+    this.#known = result.known
+    this.columns = this.#toColumns()
+  }
+
+  /** Describes the texts and how they are read, as a sentence without a point. */
+  describe(): string {
+    const { guesses } = this.#result
+    return `Read ${this.#name} as UTF-8, ${guesses}, ${formatCount(this.columns.length, 'column')}: ${describeColumns(this.columns)}`
+  }
+
+  /** Sentences about the texts, such as skipped lines. */
+  get notes(): readonly string[] {
+    return this.#result.notes
+  }
+
+  /**
+   * Yields the rows, each with the suffix of its text. Returns the number of rows of each text, and facts about the columns. Rows can be
+   * requested again. Throws `TypesWidened` if the types were inferred from samples and do not fit; `columns` has the wider types.
+   */
+  async *rows(
+    types: readonly StoredType[],
+    suffixes: readonly RowSuffix[],
+    report: ReadReporter,
+    signal: AbortSignal,
+  ): AsyncGenerator<TupleChunk, { written: number[]; facts: ColumnFacts[] }, void> {
+    const { dialect, parts } = this.#result
+    const job: TextPartsJob = {
+      file: this.#file,
+      fileName: this.#name,
+      dialect,
+      parts: parts.map((part, index) => ({ ...part, name: this.segments[index]!.name, suffix: suffixes[index]! })),
+      known: this.#known,
+      limits: defaultDelimitedLimits,
+    }
+    await using thread = startReaderThread<TextPartsResult, object>('csv', job, { reading: this.#name }, signal)
+    const first = await thread.receive()
+    if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${this.#name}`)
+    const outcome = yield* receiveRows(thread, types, report)
+    if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
+    const { known, isWidened, written, oddValues } = outcome.result
+    if (isWidened) {
+      this.#known = known
+      this.columns = this.#toColumns()
+      throw new TypesWidened(this.columns)
+    }
+    for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
+    const facts = known.columns.map(({ evidence }, index) => ({
+      column: this.columns[index]!.name,
+      ...(evidence && { evidence }),
+    }))
+    return { written, facts }
+  }
+
+  get #name(): string {
+    const others = this.segments.length - 1
+    const { name } = this.segments[0]!
+    return others === 0 ? name : `${name} and ${formatCount(others, 'similar text')}`
+  }
+
+  #toColumns(): Column[] {
+    const names = this.#result.dialect.columns.map((column) => column?.name)
+    return feedColumns(this.#known.columns, names)
+  }
+}
+
+/**
+ * Returns the delimited texts of a file in groups that are read as one, because their dialects are equal. Each group infers the types of
+ * its columns. `onProgress` is called while the texts are read. Throws SourceProblem, or the reason of the signal.
+ */
+export async function groupAlikeTexts(
+  { file, segments, options }: { file: number; segments: readonly TextSegment[]; options: DelimitedOptions },
+  onProgress: () => void,
+  signal: AbortSignal,
+): Promise<AlikeTextGroup[]> {
+  const groups: AlikeTextGroup[] = []
+  for (let remaining = segments; remaining.length > 0; ) {
+    const job: AlikeTextsJob = { file, segments: [...remaining], options, limits: defaultDelimitedLimits }
+    const result = await findInThread(job, onProgress, signal)
+    const pick = (indexes: readonly number[]) => indexes.map((index) => remaining[index]!)
+    groups.push(new AlikeTextGroup(file, pick(result.alike), result))
+    remaining = pick(result.others)
+  }
+  return groups
+}
+
+async function findInThread(
+  job: AlikeTextsJob,
+  onProgress: () => void,
+  signal: AbortSignal,
+): Promise<AlikeTextsResult> {
+  await using thread = startReaderThread<AlikeTextsResult>('csv', job, { reading: job.segments[0]!.name }, signal)
+  for (;;) {
+    const message = await thread.receive()
+    onProgress()
+    if (message.kind !== 'done') continue
+    thread.release()
+    return message.result
+  }
+}

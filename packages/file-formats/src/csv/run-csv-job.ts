@@ -1,0 +1,93 @@
+import { type AlikeTexts, findAlikeTexts } from '../delimited/alike-texts/find-alike-texts.ts'
+import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reader.ts'
+import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
+import { describeGuesses } from '../delimited/dialect/detected-options.ts'
+import type { DelimitedDialect } from '../delimited/dialect/dialect.ts'
+import { describeOddValue } from '../delimited/odd-values.ts'
+import type { TextPart, TextSegment } from '../delimited/alike-texts/text-part.ts'
+import type { DelimitedLimits } from '../delimited/limits.ts'
+import { TextFile } from '../delimited/text-file.ts'
+import type { JobPort } from '../reader-thread-protocol.ts'
+import { type CsvJob, readCsvFile, scanner, sendRows } from './csv-job.ts'
+
+/** Finds the texts in a file that can be read as one. */
+export interface AlikeTextsJob {
+  /** The descriptor of a file of this process. */
+  file: number
+  segments: TextSegment[]
+  options: DelimitedOptions
+  limits: DelimitedLimits
+}
+
+export interface AlikeTextsResult extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'others' | 'notes'> {
+  dialect: DelimitedDialect
+  /** Text for users, as a part of a sentence. */
+  guesses: string
+}
+
+/** Reads the rows of texts in a file that can be read as one. */
+export interface TextPartsJob {
+  file: number
+  fileName: string
+  dialect: DelimitedDialect
+  parts: TextPart[]
+  known: KnownColumns
+  limits: DelimitedLimits
+}
+
+export interface TextPartsResult {
+  /** If the types were too narrow, those that fit all rows. The rows that were sent are then not valid. */
+  known: KnownColumns
+  isWidened: boolean
+  /** The number of encoded rows of each part. */
+  written: number[]
+  /** Sentences about the values that made a column TEXT. */
+  oddValues: string[]
+}
+
+/** Does a job of the thread for delimited text. */
+export function runCsvJob(job: CsvJob | AlikeTextsJob | TextPartsJob, port: JobPort): Promise<object> {
+  if ('segments' in job) return groupTexts(job, port)
+  return 'parts' in job ? readTextParts(job, port) : readCsvFile(job, port)
+}
+
+async function groupTexts(
+  { file: descriptor, segments, options, limits }: AlikeTextsJob,
+  port: JobPort,
+): Promise<AlikeTextsResult> {
+  using file = new TextFile(descriptor, segments[0]!.name)
+  const onText = () => port.progress({ bytesRead: 0 })
+  const { detected, parts, known, alike, others, notes } = findAlikeTexts(
+    file,
+    segments,
+    { options, limits, wasm: scanner },
+    onText,
+  )
+  const { dialect, guesses } = detected
+  return {
+    parts,
+    known,
+    alike,
+    others,
+    dialect,
+    guesses: describeGuesses(guesses),
+    notes: [...detected.notes, ...notes],
+  }
+}
+
+async function readTextParts(
+  { file: descriptor, fileName, dialect, parts, known, limits }: TextPartsJob,
+  port: JobPort,
+): Promise<TextPartsResult> {
+  using file = new TextFile(descriptor, fileName)
+  const reader = new DelimitedReader(file, dialect, limits, scanner, { parts, known })
+  const types = await port.open({})
+  const outcome = await sendRows(reader, types, port.startPass(limits), (bytesRead, rowsRead) =>
+    port.progress({ bytesRead, rowsRead }),
+  )
+  if ('widened' in outcome) return { known: reader.known, isWidened: true, written: [], oddValues: [] }
+  const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
+  port.progress({ bytesRead, rowsRead: outcome.rows }, true)
+  const oddValues = reader.findOddValues().map(describeOddValue)
+  return { known: { columns: reader.columns }, isWidened: false, written: outcome.written, oddValues }
+}

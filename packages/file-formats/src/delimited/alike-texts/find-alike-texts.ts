@@ -1,0 +1,207 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { configureScanner, copyColumnStates, givenTypes, restoreColumnStates, seenType } from '../column-state.ts'
+import { type ColumnType, isDayFirst } from '../column-type.ts'
+import type { InferredColumn, KnownColumns } from '../delimited-reader.ts'
+import { NUMBER_CELL } from '../dialect/cell-kind.ts'
+import type { DelimitedOptions } from '../dialect/delimited-options.ts'
+import type { DelimitedDialect, DetectedDialect } from '../dialect/dialect.ts'
+import { findFooter } from '../dialect/footer.ts'
+import { readSample } from '../dialect/sample.ts'
+import type { DelimitedLimits } from '../limits.ts'
+import { observeText } from '../observe-text.ts'
+import { detectText } from '../open-delimited-rows.ts'
+import { SegmentText, type TextPart, type TextSegment } from './text-part.ts'
+import type { TextSource } from '../text-file.ts'
+import type { WasmScanner } from '../wasm-scanner.ts'
+
+/** Texts of a file that can be read as one, because they have the dialect of the first of them. */
+export interface AlikeTexts {
+  /** The dialect of the first text. */
+  detected: DetectedDialect
+  /** The rows of the alike texts in the file, in their order. */
+  parts: TextPart[]
+  /** Types that fit all of them. */
+  known: KnownColumns
+  /** Indexes of the alike texts, and of those that have to be read in another way. */
+  alike: number[]
+  others: number[]
+  /** Sentences about texts that were examined by themselves. */
+  notes: string[]
+}
+
+const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
+const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
+
+/**
+ * Detects the dialect of the first text and infers types from it and all texts that begin with the same lines up to their first row.
+ * Detection takes longer than reading a small text, so another text is only examined by itself if it may have a footer, has rows that
+ * cannot be read, or makes a column TEXT. If it then has another dialect, or values of the same kind in another form, it is not alike.
+ * Throws what `detectText` throws for the first text.
+ */
+export function findAlikeTexts(
+  file: TextSource,
+  segments: readonly TextSegment[],
+  { options, limits, wasm }: { options: DelimitedOptions; limits: DelimitedLimits; wasm: WasmScanner },
+  onText: () => void = () => {},
+): AlikeTexts {
+  const first = new SegmentText(file, segments[0]!)
+  const detected = detectText(first, options)
+  const group = new AlikeGroup(wasm, limits, options, detected.dialect, first)
+  const result = { alike: [] as number[], others: [] as number[], parts: [] as TextPart[] }
+  for (const [index, segment] of segments.entries()) {
+    const part = group.add(index === 0 ? first : new SegmentText(file, segment))
+    if (part) {
+      const { from, end, line } = part
+      result.parts.push({ from: segment.from + from, end: segment.from + end, line })
+      result.alike.push(index)
+    } else result.others.push(index)
+    onText()
+  }
+  return { ...result, detected, known: group.known(), notes: group.notes }
+}
+
+/** The texts that are alike so far. The scanner holds the observations of all of them. */
+class AlikeGroup {
+  /** Sentences about footers of texts after the first one. */
+  readonly notes: string[] = []
+  readonly #wasm: WasmScanner
+  readonly #limits: DelimitedLimits
+  readonly #options: DelimitedOptions
+  readonly #dialect: DelimitedDialect
+  readonly #first: SegmentText
+  /** The bytes before the first row. */
+  readonly #start: Buffer
+  #types: ColumnType[] = []
+  #hasSeenAllRows = true
+
+  constructor(
+    wasm: WasmScanner,
+    limits: DelimitedLimits,
+    options: DelimitedOptions,
+    dialect: DelimitedDialect,
+    first: SegmentText,
+  ) {
+    this.#wasm = wasm
+    this.#limits = limits
+    this.#options = options
+    this.#dialect = dialect
+    this.#first = first
+    this.#start = readBytes(first, first.skip, dialect.from - first.skip)
+    configureScanner(wasm, dialect, limits.chunkBytes)
+  }
+
+  /** Observes a text, and returns its rows; undefined if it is not alike, and then it is as if it had not been observed. */
+  add(text: SegmentText): DelimitedDialect | undefined {
+    const isFirst = text === this.#first
+    let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
+    if (!dialect) return undefined
+    let isExamined = isFirst
+    const examine = () => {
+      isExamined = true
+      dialect = this.#examine(text)
+      return dialect
+    }
+    if (!isFirst && this.#mayDiffer(text, dialect) && !examine()) return undefined
+    const before = copyColumnStates(this.#wasm, this.#dialect.labels.length)
+    const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
+    const types = this.#seenTypes()
+    const newTexts = isFirst ? [] : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
+    if (faultyRows > 0 || newTexts.length > 0) {
+      if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTexts)) {
+        restoreColumnStates(this.#wasm, before)
+        return undefined
+      }
+    }
+    this.#types = types
+    this.#hasSeenAllRows &&= isWhole
+    return dialect
+  }
+
+  known(): KnownColumns {
+    const { labels } = this.#dialect
+    const given = givenTypes(this.#dialect)
+    const columns = labels.map((label, index): InferredColumn => ({ label, ...(given[index] ?? this.#types[index]!) }))
+    return { columns, ...(this.#hasSeenAllRows && { states: copyColumnStates(this.#wasm, labels.length) }) }
+  }
+
+  /** Returns the dialect for a text that begins with the same lines. */
+  #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
+    if (!readBytes(text, text.skip, this.#start.length).equals(this.#start)) return undefined
+    return { ...this.#dialect, from: text.skip + this.#start.length, end: text.size }
+  }
+
+  /** Whether a text that begins with the same lines may have a footer, or a row instead of the header. */
+  #mayDiffer(text: SegmentText, { labels, trailing, headerLine, from }: DelimitedDialect): boolean {
+    const { headerRow, footerLines } = this.#options
+    if (footerLines !== undefined || (headerLine === 0 && headerRow !== false)) return true
+    // For these properties of the rows, the most lines are footers.
+    const shape = { fields: labels.length + trailing, rowsFrom: from, firstKind: NUMBER_CELL, hasGaps: false }
+    const footer = findFooter(readSample(text, 0), text.size, this.#dialect, shape)
+    return footer.lines > 0 || footer.doubt !== undefined
+  }
+
+  /** Detects the dialect of a text. Returns undefined if it differs. */
+  #examine(text: SegmentText): DelimitedDialect | undefined {
+    try {
+      const { dialect, notes, guesses } = detectText(text, this.#options)
+      if (!isSameDialect(dialect, this.#dialect)) return undefined
+      if (guesses.footerLines.value > 0) this.notes.push(...notes.map((note) => `${text.name}: ${note}`))
+      return dialect
+    } catch (error) {
+      // The text is then read by itself, which reports the problem.
+      if (error instanceof SourceProblem) return undefined
+      throw error
+    }
+  }
+
+  #seenTypes(): ColumnType[] {
+    return this.#dialect.labels.map((_, column) => seenType(this.#wasm, column))
+  }
+
+  #becameText(column: number, type: ColumnType): boolean {
+    return isDecidedText(type) && !isDecidedText(this.#types[column]!)
+  }
+
+  /**
+   * Whether a column is only TEXT because its numbers or times have another form in this text. If the form contradicts the order of day
+   * and month in the other texts, their ambiguous dates are not safe, so the column stays TEXT.
+   */
+  #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTexts: readonly number[]): boolean {
+    if (!dialect || newTexts.length === 0) return false
+    const together = copyColumnStates(this.#wasm, dialect.labels.length)
+    configureScanner(this.#wasm, dialect, this.#limits.chunkBytes)
+    observeText(this.#wasm, text, dialect, text.size, this.#limits)
+    const types = this.#seenTypes()
+    restoreColumnStates(this.#wasm, together)
+    return newTexts.some((column) => {
+      const [one, other] = [this.#types[column]!, types[column]!]
+      const contradicts = isDayFirst(one) !== undefined && isDayFirst(other) === !isDayFirst(one)
+      const isOneKind = [temporalTypes, numericTypes].some((kind) =>
+        [one, other].every(({ dataType }) => kind.includes(dataType)),
+      )
+      return isOneKind && !contradicts
+    })
+  }
+}
+
+const isDecidedText = ({ dataType, evidence }: ColumnType): boolean => dataType === 'TEXT' && evidence === undefined
+
+function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean {
+  const keys = ['delimiter', 'quote', 'escape', 'padded', 'comment', 'decimal', 'trailing', 'headerLine'] as const
+  return (
+    keys.every((key) => one[key] === other[key]) &&
+    one.labels.length === other.labels.length &&
+    one.labels.every((label, index) => label === other.labels[index])
+  )
+}
+
+function readBytes(text: TextSource, position: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  let filled = 0
+  while (filled < length) {
+    const read = text.read(bytes, filled, length - filled, position + filled)
+    if (read === 0) break
+    filled += read
+  }
+  return bytes.subarray(0, filled)
+}

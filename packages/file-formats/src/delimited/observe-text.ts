@@ -1,0 +1,80 @@
+import { closeColumn, seenType } from './column-state.ts'
+import { type ColumnType, isSameType } from './column-type.ts'
+import type { DelimitedDialect } from './dialect/dialect.ts'
+import { isPlain } from './field-positions.ts'
+import type { DelimitedLimits } from './limits.ts'
+import { openRows, type RowInput } from './open-delimited-rows.ts'
+import { RecordPass } from './record-pass.ts'
+import { afterLineEnd } from './record-scanner.ts'
+import type { TextSource } from './text-file.ts'
+import { OBSERVE, ODD_RECORD, type WasmScanner } from './wasm-scanner.ts'
+
+/** What was observed of a text: whether its rows were all observed, and how many of the observed ones cannot be read. */
+interface Observation {
+  isWhole: boolean
+  faultyRows: number
+}
+
+/**
+ * Observes enough of a text to infer its types: all of a short one, else the start, the end and slices in between. A slice can begin
+ * inside a record or a quote: lines that cannot be scanned are skipped, and misread values only make the inference worse. `size` is that
+ * of the whole text, its header included.
+ */
+export function observeText(
+  wasm: WasmScanner,
+  file: TextSource,
+  dialect: DelimitedDialect,
+  size: number,
+  limits: DelimitedLimits,
+): Observation {
+  const { from, end } = dialect
+  const readsWholeText = size <= limits.wholeBytes
+  const pass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
+  pass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
+  const { faultyRows } = pass
+  const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
+  if (readsWholeText || !isPlain(dialect)) return { isWhole: readsWholeText, faultyRows }
+  const { sampleBytes, slices, sliceBytes } = limits
+  const first = from + sampleBytes
+  const last = Math.max(end - sampleBytes, first)
+  if (first >= end) return { isWhole: true, faultyRows }
+  for (let slice = 0; slice < slices; slice++) {
+    const position = Math.floor(first + ((last - first) * slice) / slices)
+    observeSlice(wasm, file, position, Math.min(sliceBytes, last - position))
+  }
+  observeSlice(wasm, file, last, end - last)
+  const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(wasm, column)) ? [column] : []))
+  if (unsure.length > 0) observeColumns(wasm, unsure, openRows(file, dialect, limits, wasm.window))
+  return { isWhole: false, faultyRows }
+}
+
+/** Values with this many decimals were computed, and the value with the most decimals is rare. */
+const computedScale = 15
+
+/**
+ * Samples show the maximum number of digits only if all values are similar. A DECIMAL that grew from sample to sample, or that has printed
+ * doubles, is probably too narrow, and observing the whole column costs half as much as a failed pass.
+ */
+function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
+  if (now.dataType !== 'DECIMAL') return false
+  return now.scale! >= computedScale || (atFirst.dataType === 'DECIMAL' && !isSameType(atFirst, now))
+}
+
+function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
+  const otherColumns = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
+    (column) => !columns.includes(column),
+  )
+  const resume = otherColumns.map((column) => closeColumn(wasm, column))
+  new RecordPass(wasm, rows).observe(Infinity)
+  for (const open of resume) open()
+}
+
+/** Observes the records that start after the slice's first line break and end within the slice. */
+function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
+  const end = file.read(window, 0, length, position)
+  for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {
+    const why = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
+    if (why !== ODD_RECORD) return
+    from = afterLineEnd(window, run.stoppedAt.value - window.byteOffset, end, false)
+  }
+}
