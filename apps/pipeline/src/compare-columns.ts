@@ -23,6 +23,8 @@ interface FileColumns {
 
 interface ComparisonPolicy {
   schemaChanges: SchemaChanges
+  /** Whether rows of earlier loads stay in the table. */
+  keepsRows?: boolean
   /** Digest of the current source settings, from `sourceDefinitionDigest`. */
   definition: string
   /** Whether the pipeline has a transformation, which can change types between the file and the table. */
@@ -43,11 +45,12 @@ export function compareColumns(
   rules: TypeRules,
   last: FeedMemory,
   file: FileColumns,
-  { schemaChanges, definition, transforms }: ComparisonPolicy,
+  { schemaChanges, keepsRows = false, definition, transforms }: ComparisonPolicy,
 ): ColumnComparison {
   const { columns: now, typesKnown, sparse, rows } = file
   const columns = typesKnown ? now : now.map(withoutType)
-  const feed = { columns, sparse, definition, ...(rows !== undefined && { rows }) }
+  const staying = keepsRows && { merging: true, hasAllColumns: true }
+  const feed = { columns, sparse, definition, ...staying, ...(rows !== undefined && { rows }) }
   const plan = planShape(rules, last, feed, { schemaChanges }, { final: true })
   const before = last.columns.filter(({ vanished }) => !vanished)
   if (isRefusal(plan))
@@ -55,7 +58,7 @@ export function compareColumns(
   return {
     isRefused: false,
     sentence: joinSentences(
-      describeDifferences(before, last.columns, now, plan),
+      describeDifferences(before, last.columns, now, { plan, keepsRows }),
       transforms ? '' : describeTypeChanges(last.columns, plan),
       rows && plan.rebuildReason !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
     ),
@@ -70,12 +73,12 @@ const joinSentences = (...sentences: string[]): string => sentences.filter(Boole
 const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
-/** Returns a sentence that names the missing and the new columns. With `plan`, it also says what a run would do with them. */
+/** Returns a sentence that names the missing and the new columns. With a plan, it also says what a run would do with them. */
 function describeDifferences(
   before: readonly RememberedColumn[],
   rememberedColumns: readonly RememberedColumn[],
   now: readonly FedColumn[],
-  plan?: ShapePlan,
+  { plan, keepsRows = false }: { plan?: ShapePlan; keepsRows?: boolean } = {},
 ): string {
   const [knownNames, names] = [rememberedColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
   const missing = before.filter(({ name }) => !names!.has(name))
@@ -96,7 +99,9 @@ function describeDifferences(
   return joinSentences(
     replaced,
     missing.length > 0 ? `Columns of the last load that the file does not have: ${quoteLabels(missing)}.` : '',
-    missing.length > 0 && isPlanned ? 'A run would keep these columns and leave them empty.' : '',
+    missing.length > 0 && isPlanned
+      ? `A run would keep these columns and leave them empty${keepsRows ? ' in its rows' : ''}.`
+      : '',
     added.length > 0 ? `Columns that the last load did not have: ${quoteLabels(added)}.` : '',
     added.length > 0 && isPlanned
       ? isIgnored

@@ -68,6 +68,7 @@ export interface DataPipelines {
   disabled: boolean;
   full_refresh_interval: number | null;
   id: Generated<number>;
+  merge_key: Json | null;
   name: string;
   owner: string | null;
   public_access: Generated<string>;
@@ -93,6 +94,7 @@ export interface DataPipelines {
   user_access: Generated<Json>;
   user_group_access: Generated<Json>;
   version: Generated<number>;
+  write_mode: Generated<string>;
 }
 
 export interface DataQualityCheckGroups {

@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { OutgoingAllowList, RetryPolicy } from '@sluice/http-client'
 import type { ReadReporter, RememberedFeed, RowStream } from '@sluice/row-stream'
@@ -25,6 +26,11 @@ export interface ReadRequest {
   input: unknown
   /** INCREMENTAL requests only the changes; FULL requests everything and is the default. */
   mode?: 'FULL' | 'INCREMENTAL'
+  /**
+   * The mode in which the rows will be written; REPLACE is the default. A source that recognises its files or objects returns only those for APPEND and
+   * MERGE that no earlier read has returned in this version.
+   */
+  writeMode?: WriteMode
   /** The name of the pipeline's own table. If a pipeline fills more tables, their names start with this one. */
   table?: string
   /** The cursor that the previous read stored with its rows. */

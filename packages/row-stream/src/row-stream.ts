@@ -113,6 +113,11 @@ export interface RowStream {
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
   /**
+   * The column that identifies the part of the source, such as an object, that a row is from. Rows that are appended replace the rows of the
+   * same part.
+   */
+  replaces?: string
+  /**
    * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that it marks: true, a
    * number other than 0, or a date.
    */
@@ -161,6 +166,8 @@ export interface ReadReporter {
   rejectMore(count: number): void
   /** An increment was requested, but everything is read; `why` is the reason as a sentence for users. */
   readsEverything?(why: string): void
+  /** The source has nothing that the table does not have; `why` is the reason as a sentence for users. Gives the run the status WARNING. */
+  nothingNew?(why: string): void
   /** Adds a sentence, with advice, to the log and to the final message of the run. It does not change the status of the run. */
   hint?(sentence: string, advice: ReaderAdvice): void
   /** Resets counts and rejected rows: the source is read again from the start. */

@@ -1,4 +1,5 @@
 import { failpoint } from '@sluice/process'
+import { partOfFeed, withKey } from './write-mode.ts'
 import {
   type Column,
   type RowContent,
@@ -8,15 +9,19 @@ import {
   TypesWidened,
   tooManyRejected,
 } from '@sluice/row-stream'
-import type {
-  StagedTable,
-  PublishedTable,
-  PlanOptions,
-  PublishOptions,
-  ShapeRequest,
-  TransformationStatement,
-  Warehouse,
+import {
+  keepsRows,
+  type StagedTable,
+  type PublishedTable,
+  type PlanOptions,
+  type PublishOptions,
+  type ShapeRequest,
+  type TransformationStatement,
+  type Warehouse,
 } from './warehouse.ts'
+import { LoadProblem } from './load-problem.ts'
+
+export { LoadProblem } from './load-problem.ts'
 
 /** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
 export type LoadedTable = PublishedTable
@@ -33,7 +38,7 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBac
 }
 
 /** The rows of all feeds of a run, complete, transformed and not published. */
-export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
+export interface StagedFeeds extends Pick<PublishOptions, 'mode' | 'keepsPrevious'> {
   tables: readonly StagedTable[]
   cursors: Record<string, unknown>
 }
@@ -48,9 +53,12 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   rejected: () => { count: number; first?: string | undefined }
   /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
   transformation?: readonly TransformationStatement[]
-  /** MERGE: the rows of the feeds are merged by primary key, unless one of the feeds is complete. */
+  /** MERGE and APPEND: rows of the tables stay, unless one of the feeds is complete. APPEND ignores the keys of the source. */
   mode?: PublishOptions['mode']
-  /** Called before a publication that replaces the tables although MERGE was requested. */
+  keepsPrevious?: PublishOptions['keepsPrevious']
+  /** MERGE: the names or labels of the columns that identify a row of the target table, instead of the source's key. */
+  mergeKey?: readonly string[] | undefined
+  /** Called before a publication that replaces the tables although another mode was requested. */
   onReplace?: () => void
   onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
@@ -64,17 +72,6 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   storeProfile?: (table: string, profile: RowsProfile) => Promise<string | undefined>
   /** Set for a dry run, which publishes nothing: receives the plan. */
   onPlan?: PlanOptions['onPlan']
-}
-
-/** The data cannot be published, and the old rows stay. The message is for the owner of the pipeline. */
-export class LoadProblem extends Error {
-  override readonly name = 'LoadProblem'
-  readonly code: string
-
-  constructor(code: string, message: string) {
-    super(message)
-    this.code = code
-  }
 }
 
 /**
@@ -122,27 +119,32 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const table = feed.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
-    const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
+    const partOf = partOfFeed(feed, table, job)
     const { sparse = false, unread, deletedColumn } = feed
-    const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
+    const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
-    const { load, written, profile } = await stageFeed(feed, { signal, isProfiled }, staging, (columns, number) =>
-      warehouse.loader.stage(
-        {
-          schema: target.schema,
-          table,
-          columns,
-          run,
-          attempt,
-          staging: number,
-          shape,
-          ...(job.onPlan && { dry: true }),
-          ...(partOf && { partOf }),
-          ...(deletedColumn !== undefined && { deletedColumn }),
-          otherReplacedTables: [...loads.keys()],
-        },
-        signal,
-      ),
+    const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
+    const { load, written, profile } = await stageFeed(
+      feed,
+      { signal, isProfiled, keyed },
+      staging,
+      (columns, number) =>
+        warehouse.loader.stage(
+          {
+            schema: target.schema,
+            table,
+            columns,
+            run,
+            attempt,
+            staging: number,
+            shape,
+            ...(job.onPlan && { dry: true }),
+            ...(partOf && { partOf }),
+            ...(deletedColumn !== undefined && { deletedColumn }),
+            otherReplacedTables: [...loads.keys()],
+          },
+          signal,
+        ),
     )
     loads.set(table, load)
     if (profile) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
@@ -167,7 +169,13 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     return []
   }
   await storeProfiles(job, mode, loads, profiles)
-  const feedsToPublish = { tables: stagedTables, cursors, ...(mode && { mode }) }
+  const { keepsPrevious } = job
+  const feedsToPublish = {
+    tables: stagedTables,
+    cursors,
+    ...(mode && { mode }),
+    ...(keepsPrevious && { keepsPrevious }),
+  }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
@@ -199,7 +207,7 @@ async function storeProfiles(
     const { profile, partOf, deletedColumn } = measured
     const deletes = deletedColumn ?? (partOf && profiles.get(partOf.table)?.deletedColumn)
     const isUnchanged = profile.rows === 0 && !partOf
-    if (mode === 'MERGE' && (isUnchanged || deletes !== undefined)) continue
+    if (keepsRows(mode) && (isUnchanged || deletes !== undefined)) continue
     const fed = new Set(load.fed)
     const columns = profile.columns.filter(({ column }) => fed.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })
@@ -207,11 +215,12 @@ async function storeProfiles(
 }
 
 async function publishStaged(
-  { tables, cursors, mode }: StagedFeeds,
+  { tables, cursors, mode, keepsPrevious }: StagedFeeds,
   { warehouse, isCurrentAttempt, signal, gate, onBackgroundWork, onWait }: PublicationOfFeeds,
 ): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
+    ...(keepsPrevious && { keepsPrevious }),
     cursors,
     ...(gate && { gate }),
     ...(onBackgroundWork && { onBackgroundWork }),
@@ -232,11 +241,15 @@ const maxStagings = 20
  */
 async function stageFeed(
   { columns, content }: RowStream,
-  { signal, isProfiled }: { signal: AbortSignal; isProfiled: boolean },
+  {
+    signal,
+    isProfiled,
+    keyed,
+  }: { signal: AbortSignal; isProfiled: boolean; keyed: (columns: readonly Column[]) => Column[] },
   staged: AsyncDisposableStack,
   begin: (columns: RowStream['columns'], staging: number) => Promise<StagedTable>,
 ) {
-  let known = withShortLabels(columns)
+  let known = keyed(withShortLabels(columns))
   for (let staging = 1; ; staging += 1) {
     const load = await begin(known, staging)
     try {
@@ -252,7 +265,7 @@ async function stageFeed(
       }
       await load[Symbol.asyncDispose]()
       if (staging === maxStagings) throw unstableTypes(known, error.columns)
-      known = withShortLabels(error.columns)
+      known = keyed(withShortLabels(error.columns))
     }
   }
 }

@@ -15,8 +15,10 @@ export interface ShapeRequest {
   sparse?: boolean
   /** A sentence about parts of the source that were not read, for the user. */
   unread?: string
-  /** True if the rows are merged into the rows of the table. */
+  /** True if rows of the table stay: the rows are merged into them or added to them. */
   merging?: boolean
+  /** True if the load has all columns of the source, like a file. The rows of an increment can lack columns. */
+  hasAllColumns?: boolean
 }
 
 /** The target of a load, and the attempt that loads it. `run`, `attempt` and `staging` name the staging table. */
@@ -133,7 +135,8 @@ export interface Publication {
 
 /**
  * The rows of one table are parts of the records of another table. A merge replaces the parts of each record in the
- * increment: it removes those that the increment does not contain.
+ * increment: it removes those that the increment does not contain. If the table is its own table of records, the rows with equal `keys`
+ * are one record.
  */
 export interface PartOf {
   /** The table of the records, in the same schema. */

@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
@@ -107,8 +108,8 @@ export interface ReadyTable {
   table: string
   staging: string
   /**
-   * Set if the rows are merged into the table: the key, the replaced columns if not all, the parent table of group rows, and the
-   * column that marks deleted rows.
+   * Set if rows of the table stay: the key, which is empty if the rows are appended, the replaced columns if not all, the parent table of
+   * group rows, and the column that marks deleted rows.
    */
   merge?: {
     keys: readonly string[]
@@ -138,10 +139,15 @@ export interface StagedRowsPreview extends AsyncDisposable {
 
 export interface PublishOptions {
   /**
-   * MERGE: each row replaces the row with the same primary key; all other rows of the table stay. REPLACE: the rows
-   * replace all rows of the table.
+   * REPLACE, the default: the rows replace all rows of the table. APPEND: they are added to them; the tables have no primary key. MERGE:
+   * each row replaces the row with the same primary key; all other rows of the table stay.
    */
-  mode?: 'REPLACE' | 'MERGE'
+  mode?: WriteMode
+  /**
+   * True if `restore` can undo this publication, whatever its mode. A warehouse that otherwise changes rows in place then writes the table
+   * again.
+   */
+  keepsPrevious?: boolean
   /**
    * The position of each table at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
    */
@@ -156,6 +162,9 @@ export interface PublishOptions {
    */
   onBackgroundWork?(work: Promise<void>): void
 }
+
+/** Returns whether a publication keeps rows of the table that the load does not contain. */
+export const keepsRows = (mode: WriteMode | undefined): boolean => mode === 'MERGE' || mode === 'APPEND'
 
 export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {
   /** Receives the plan before the gate runs. */

@@ -1,5 +1,5 @@
-import { type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
-import type { DataType } from '@sluice/contracts'
+import { keepsRows, type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
+import type { DataType, WriteMode } from '@sluice/contracts'
 import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
 
 interface StagedLoadState extends IncrementColumns {
@@ -10,7 +10,7 @@ interface StagedLoadState extends IncrementColumns {
 }
 
 interface ReadinessChecks<Load> {
-  merging: boolean
+  mode: WriteMode | undefined
   gate: PublishOptions['gate']
   /** Returns a key that two rows of the staging table share; undefined if all keys are unique. */
   findDuplicateKey(load: Load): Promise<string | undefined>
@@ -23,18 +23,16 @@ interface ReadinessChecks<Load> {
  */
 export async function assertReadyToPublish<Load extends StagedLoadState & { readonly qualifiedName: string }>(
   loads: readonly Load[],
-  { merging, gate, findDuplicateKey }: ReadinessChecks<Load>,
+  { mode, gate, findDuplicateKey }: ReadinessChecks<Load>,
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
-    if (merging && load.keys.length === 0) throw noKey(load.qualifiedName)
+    assertMergeKey(load, mode)
     const twice = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
-    if (twice === undefined) continue
-    const sentence = `Two rows of ${load.qualifiedName} have the same primary key: Key (${load.keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`
-    throw new WarehouseProblem('DUPLICATE_KEY', sentence)
+    if (twice !== undefined) throw duplicateKey(load, twice)
   }
   await gate?.(
-    loads.map((load) => describeReadyTable(load, merging, recordsOf(loads, load.target))),
+    loads.map((load) => describeReadyTable(load, keepsRows(mode), recordsOf(loads, load.target))),
     signal,
   )
 }
@@ -54,11 +52,35 @@ export function describeReadyTable(
   return { ...ready, merge: { keys, ...(columns && { columns }), ...(records && { records }), ...deletes } }
 }
 
-export const noKey = (qualifiedName: string) =>
+export const duplicateKey = (
+  { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
+  twice: string,
+): WarehouseProblem =>
   new WarehouseProblem(
-    'NO_PRIMARY_KEY',
-    `Rows can be merged into ${qualifiedName} only by a primary key, and the source has none. Set primaryKey on the columns that identify a row, or load with mode REPLACE.`,
+    'DUPLICATE_KEY',
+    `Two rows of ${qualifiedName} have the same primary key: Key (${keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`,
   )
+
+/** Returns whether a table was last written with these keys, so that its rows have no duplicates of them. */
+export function wasKeyedBy(
+  columns: readonly { name: string; primaryKey: boolean }[],
+  keys: readonly string[],
+): boolean {
+  const keysBefore = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  return keysBefore.toSorted().join('\0') === keys.toSorted().join('\0')
+}
+
+/** Throws NO_PRIMARY_KEY for a merge without a key, which would add all rows, and add them again if it ran twice. */
+export function assertMergeKey(
+  { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
+  mode: WriteMode | undefined,
+): void {
+  if (mode !== 'MERGE' || keys.length > 0) return
+  throw new WarehouseProblem(
+    'NO_PRIMARY_KEY',
+    `Rows can be merged into ${qualifiedName} only by a primary key, and the source has none. Set mergeKey to the columns that identify a row, or load with writeMode REPLACE.`,
+  )
+}
 
 export interface IncrementColumns {
   /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */

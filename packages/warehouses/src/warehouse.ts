@@ -10,6 +10,7 @@ export type * from './catalog.ts'
 export type * from './load-target.ts'
 export { parseProfileReference } from './load-target.ts'
 export type * from './loader.ts'
+export { keepsRows } from './loader.ts'
 export type * from './query-runner.ts'
 
 /** A client's name in its warehouses, and the secrets from which its passwords there are derived. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LeaseLost, type LoadTarget, type PublishOptions } from '../src/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from './row-fixtures.ts'
 import { deletesMarkedRows, lawOfIncrements } from './increments-suite.ts'
+import { appendsPartsOnce, lawOfWriteModes } from './write-modes-suite.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -195,6 +196,8 @@ export function publicationsSuite(subject: Given): void {
 
     lawOfIncrements(subject)
     deletesMarkedRows(subject)
+    lawOfWriteModes(subject)
+    appendsPartsOnce(subject)
 
     it('can be queried and refused by a gate', async () => {
       const { warehouse } = subject

@@ -14,6 +14,8 @@ export interface Runnable {
 export type RunOptions = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
   /** Data pipelines only: the table takes its columns and types from this load alone. */
   rebuild?: boolean
+  /** Uploads with writeMode APPEND only: the rows of the file are added even if a run has already added them. */
+  repeatFile?: boolean
 }
 
 /** Queues a run that a worker executes, or returns the object's queued or running run, in the caller's transaction. */
@@ -21,10 +23,11 @@ export async function queueRun(
   trx: Transaction<DB>,
   queue: JobQueue,
   { id, client, kind }: Runnable,
-  { rebuild, ...options }: RunOptions,
+  { rebuild, repeatFile, ...options }: RunOptions,
 ): Promise<CreatedRun> {
   const readsSource = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
-  const input = readsSource ? { ...(await readUploadedFile(trx, id)), ...(rebuild && { rebuild }) } : {}
+  const requested = { ...(rebuild && { rebuild }), ...(repeatFile && { repeatFile }) }
+  const input = readsSource ? { ...(await readUploadedFile(trx, id)), ...requested } : {}
   return createRun(trx, queue, { ...options, runnableId: id, client, input })
 }
 
@@ -65,6 +68,7 @@ export async function readUploadState(trx: Transaction<DB>, pipeline: number): P
     select
       case when f.id is not null then md5(jsonb_build_array(
         f.sha256, p.type, p.settings, p.transformation, p.schema_changes, p.schema_id, p.table_name, p.quality_group_id,
+        p.write_mode, p.merge_key,
         (select jsonb_agg(jsonb_build_array(v.id, v.version) order by v.id) from variables v
          where v.client = p.client and strpos(p.settings::text || p.transformation::text, '\${') > 0)
       )::text) end as fingerprint,

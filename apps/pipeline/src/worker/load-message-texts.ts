@@ -12,6 +12,8 @@ interface LoadCounts {
   sourceRows?: number | undefined
   /** Whether the rows were merged into the table; undefined if it is unknown. */
   isMerged?: boolean | undefined
+  /** Whether rows of earlier loads stay, so that a source without rows changes nothing. */
+  keepsRows?: boolean
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
 }
@@ -38,7 +40,7 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
 
 export function describeLoad(
   tables: readonly LoadedTable[],
-  { rejected, sourceRows = 0, isMerged, isDataset = false }: LoadCounts,
+  { rejected, sourceRows = 0, isMerged, keepsRows = false, isDataset = false }: LoadCounts,
 ): string {
   if (tables.length === 0)
     return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
@@ -48,9 +50,11 @@ export function describeLoad(
   const whyEmpty =
     sourceRows > 0
       ? ` The transformation removed all ${formatRows(sourceRows)} of the source${isMerged ? '.' : ', so the table is empty now.'}`
-      : isMerged
-        ? ' Nothing is new in the source.'
-        : ' The source has no rows, so the table is empty now.'
+      : keepsRows
+        ? ' The source has no rows, so the table is unchanged.'
+        : isMerged
+          ? ' Nothing is new in the source.'
+          : ' The source has no rows, so the table is empty now.'
   const empty = rows === 0 && isMerged !== undefined ? whyEmpty : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
   // Changes of whole tables come first, because the message names only three changes.

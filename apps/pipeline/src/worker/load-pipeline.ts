@@ -91,7 +91,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, { isDataset: isDatasetRun(claim) })
   }
-  const { tables, rejected, fed, merged, hints, whole } = staged
+  const { tables, rejected, fed, merged, hints, whole, nothingNew } = staged
     ? await publishStaged(context, attempt, pipeline, warehouse, staged)
     : await loadFromSource(context, attempt, pipeline, warehouse)
   await clearCursorReset(context.db, pipeline)
@@ -99,8 +99,10 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   return createLoadSuccess(warehouse, tables, rejected, {
     sourceRows: fed,
     isMerged: merged,
+    keepsRows: merged && pipeline.writeMode !== 'REPLACE',
     ownTable: pipeline,
     fullReadReason: whole,
+    nothingNew,
     hints: new Map(hints),
     isDataset: isDatasetRun(claim),
   })
@@ -149,17 +151,19 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
     tables = plan
     await keepPlan(context.db, claim, plan)
   }
-  const { rejected, merged } = await stageAndPublish(context, attempt, pipeline, warehouse, planned)
+  const { rejected, merged, nothingNew } = await stageAndPublish(context, attempt, pipeline, warehouse, planned)
   for (const table of tables) logChanges(log, table)
   return {
-    state: hasWarning(
-      tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
-      rejected,
-      merged,
-    )
-      ? 'WARNING'
-      : 'OK',
-    message: describeDryRun(tables, rejected),
+    state:
+      nothingNew !== undefined ||
+      hasWarning(
+        tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
+        rejected,
+        merged,
+      )
+        ? 'WARNING'
+        : 'OK',
+    message: [describeDryRun(tables, rejected), nothingNew].filter(Boolean).join(' '),
     rowsWritten: 0,
     bytesWritten: 0,
     rowsRejected: rejected,
@@ -246,6 +250,7 @@ async function stageAndPublish(
   const idleTimeout = sourceIdleTimeout(sourceSilence, (reason) => idle.abort(reason))
   let firstRejected: string | undefined
   let fullReadReason: string | undefined
+  let nothingNew: string | undefined
   const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
   const report: ReadReporter = {
     progress(counts) {
@@ -271,6 +276,7 @@ async function stageAndPublish(
     log: (level, importance, message) => log.write(level, importance, message),
     readsEverything: (waitReason) => void (fullReadReason = waitReason),
     hint: (sentence, advice) => hints.add(sentence, advice),
+    nothingNew: (why) => void (nothingNew = why),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
@@ -278,9 +284,11 @@ async function stageAndPublish(
   const remembered = discardOutdatedMemory(definition, last)
   const source = await readSource(context, claim.client, pipeline)
   const transformation = await readTransformation(context, claim.client, pipeline)
+  const writeMode = isRebuild(input) || pipeline.reset ? 'REPLACE' : pipeline.writeMode
   const reading = {
     ...source,
     input,
+    writeMode,
     mode: claim.mode,
     table: target.table,
     ...(cursor !== undefined && { cursor }),
@@ -288,7 +296,8 @@ async function stageAndPublish(
     ...(remembered && { remembered }),
   }
   let sourceRows = 0
-  let merged = claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading))
+  const keepsRows = writeMode !== 'REPLACE'
+  let merged = keepsRows || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))
   const feeds = sources.read(reading, report, signal)
   const counts = (): RunCounts => ({
     rejected: rejected.count,
@@ -296,6 +305,7 @@ async function stageAndPublish(
     merged,
     hints: [...hints.kept],
     ...(fullReadReason !== undefined && { whole: fullReadReason }),
+    ...(nothingNew !== undefined && { nothingNew }),
   })
   const publication = await preparePublication(context, attempt, pipeline, warehouse)
   let isKept = false
@@ -308,8 +318,10 @@ async function stageAndPublish(
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
-    ...(merged && { mode: 'MERGE' as const }),
+    ...(merged && { mode: keepsRows ? writeMode : ('MERGE' as const) }),
+    ...(keepsRows && { keepsPrevious: true, mergeKey: pipeline.mergeKey ?? undefined }),
     shape: {
+      ...(keepsRows && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,
       rebuild: isRebuild(input),
       definition,

@@ -43,9 +43,13 @@ interface LoadSummary {
   sourceRows?: number
   /** Whether the rows were merged into the table; undefined if it is unknown. */
   isMerged?: boolean
+  /** Whether rows of earlier loads stay. A source without rows is then a warning, as in a load that replaces the table. */
+  keepsRows?: boolean
   ownTable?: OwnTable
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
+  /** Why the source had nothing that the table does not have. */
+  nothingNew?: string | undefined
   hints?: Hints
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
@@ -56,13 +60,25 @@ export async function createLoadSuccess(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],
   rejected: number,
-  { sourceRows, isMerged, ownTable, fullReadReason, hints = new Map(), isDataset = false }: LoadSummary = {},
+  {
+    sourceRows,
+    isMerged,
+    keepsRows = false,
+    ownTable,
+    fullReadReason,
+    nothingNew,
+    hints = new Map(),
+    isDataset = false,
+  }: LoadSummary = {},
 ): Promise<RunSuccess> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
-    state: hasWarning(tables, rejected, isMerged) ? 'WARNING' : 'OK',
+    state:
+      nothingNew !== undefined || hasWarning(tables, rejected, isMerged && !(keepsRows && tables.length > 0))
+        ? 'WARNING'
+        : 'OK',
     message: [
-      describeLoad(tables, { rejected, sourceRows, isMerged, isDataset }),
+      nothingNew ?? describeLoad(tables, { rejected, sourceRows, isMerged, keepsRows, isDataset }),
       describeHints(hints, { isDataset }),
       fullReadReason,
     ]

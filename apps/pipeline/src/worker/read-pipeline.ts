@@ -1,4 +1,4 @@
-import type { SchemaChanges } from '@sluice/contracts'
+import type { SchemaChanges, WriteMode } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
@@ -30,6 +30,8 @@ export interface PipelineToLoad {
   /** Set if a user has reset the cursor since the last load. */
   reset: { from?: string } | null
   schemaChanges: SchemaChanges
+  writeMode: WriteMode
+  mergeKey: string[] | null
   /** The check group of the quality gate. */
   qualityGroupId: number | null
   /** Whether loads measure profiles of the schema's tables. */
@@ -47,7 +49,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     .selectFrom('data_pipelines as p')
     .innerJoin('schemas as s', 's.id', 'p.schema_id')
     .select(['p.id', 'p.uid', 'p.name', 'p.type', 'p.settings', 'p.source_secrets', 'p.transformation'])
-    .select('p.schema_changes as schemaChanges')
+    .select(['p.schema_changes as schemaChanges', 'p.write_mode as writeMode', 'p.merge_key as mergeKey'])
     .select([
       'p.table_name as table',
       'p.cursor_reset as reset',
@@ -59,11 +61,13 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     .where('p.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The pipeline was deleted.')
-  const { transformation, reset, schemaChanges, ...pipeline } = row
+  const { transformation, reset, schemaChanges, writeMode, mergeKey, ...pipeline } = row
   return {
     ...pipeline,
     reset: reset as PipelineToLoad['reset'],
     schemaChanges: schemaChanges as SchemaChanges,
+    writeMode: writeMode as WriteMode,
+    mergeKey: mergeKey as string[] | null,
     sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
   }
 }

@@ -23,6 +23,8 @@ export interface RunCounts {
   hints: [sentence: string, advice: ReaderAdvice][]
   /** Why the source was read completely although an incremental load was requested. */
   whole?: string
+  /** Why the source had nothing that the table does not have. */
+  nothingNew?: string
 }
 
 export interface StagedRun {

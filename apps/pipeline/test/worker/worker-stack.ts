@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -107,7 +107,12 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
   }
 
   async function upload(pipeline: Pipeline, content: string | Buffer): Promise<object> {
-    const file = { uid: randomUUID(), name: 'cases.csv', size: Buffer.byteLength(content), sha256: '' }
+    const file = {
+      uid: randomUUID(),
+      name: 'cases.csv',
+      size: Buffer.byteLength(content),
+      sha256: hash('sha256', content),
+    }
     await writeFile(getUploadPath(filesDirectory, file.uid), content)
     await db.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline.id).execute()
     await db

@@ -21,6 +21,9 @@ const lastModifiedColumn: Column = {
   dataType: 'TIMESTAMPTZ',
 }
 
+/** The name of the column with the key of the object that a row is from. */
+export const objectKeyName = objectKeyColumn.name
+
 const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
 
 /**

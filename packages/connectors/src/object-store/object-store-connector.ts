@@ -9,6 +9,7 @@ import type { ObjectStore } from './object-store.ts'
 import { previewObjects } from './preview-objects.ts'
 import type { DownloadLimits, ObjectReading } from './read-object.ts'
 import { type ObjectIncrement, type ObjectsRequest, findIncrement, readIncrement, readObjects } from './read-objects.ts'
+import { readNewObjects } from './read-new-objects.ts'
 import { selectObjects } from './select-objects.ts'
 import { createStoreClient, type StoreClient } from './store-client.ts'
 
@@ -72,7 +73,8 @@ export function createObjectStoreConnector(
       await using store = open(request, backgroundIdleTimeoutMs)
       const increment = increments.get(request)
       const reading = readingOf(request, store, backgroundPolicy)
-      if (increment) yield* readIncrement(reading, request.settings, increment, report, signal)
+      if (keepsRows(request)) yield* readNewObjects(reading, createObjectsRequest(request), report, signal)
+      else if (increment) yield* readIncrement(reading, request.settings, increment, report, signal)
       else yield* readObjects(reading, createObjectsRequest(request), report, signal)
     },
     async testConnection(request, signal) {
@@ -97,9 +99,13 @@ export function createObjectStoreConnector(
 
 type StoreSettings = Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE' }>
 
-function createObjectsRequest({ settings, cursor, mode, reset }: ReadRequest): ObjectsRequest {
+const keepsRows = ({ writeMode }: ReadRequest): boolean => writeMode === 'APPEND' || writeMode === 'MERGE'
+
+function createObjectsRequest(request: ReadRequest): ObjectsRequest {
+  const { settings, cursor, mode, reset } = request
   const { key } = settings as StoreSettings
-  return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
+  const continues = mode === 'INCREMENTAL' || keepsRows(request)
+  return { key, settings, ...(continues && !reset && { cursor }) }
 }
 
 /** Returns the options of the file reader. The delimiter is a separate setting of object stores; formats other than CSV ignore it. */

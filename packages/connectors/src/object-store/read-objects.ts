@@ -75,12 +75,7 @@ export async function* readIncrement(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const changedText = changed.length === 0 ? '' : `, ${changed.length} changed`
-  report.log(
-    'INFO',
-    'LOW',
-    `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedObjects.length} ${formatIsOrAre(unchangedObjects.length)} unchanged.`,
-  )
+  report.log('INFO', 'LOW', describeDifferences({ newObjects, changed, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changed])
   if (objectsToRead.length === 0) return
   const counts = new Map<string, number>()
@@ -104,7 +99,7 @@ export async function* readIncrement(
   }
 }
 
-async function* readSingleObject(
+export async function* readSingleObject(
   reading: ObjectReading,
   object: StoredObject,
   report: ReadReporter,
@@ -158,7 +153,7 @@ interface ObjectDifferences {
   gone: number
 }
 
-function createLoadedObjects(
+export function createLoadedObjects(
   settings: unknown,
   objects: readonly StoredObject[],
   columns: Column[],
@@ -180,7 +175,10 @@ function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects |
   return { settings: before, objects, rows, columns }
 }
 
-function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
+export function diffObjects(
+  before: Pick<LoadedObjects, 'objects'>,
+  objects: readonly StoredObject[],
+): ObjectDifferences {
   const versionsByKey = new Map(Object.entries(before.objects))
   const differences: ObjectDifferences = { newObjects: [], changed: [], unchangedObjects: [], gone: 0 }
   for (const object of objects) {
@@ -200,6 +198,16 @@ function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): O
  */
 const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
   `${etag || size} ${lastModified.getTime()}`
+
+export function describeDifferences({
+  newObjects,
+  changed,
+  unchangedObjects,
+}: Pick<ObjectDifferences, 'newObjects' | 'changed' | 'unchangedObjects'>): string {
+  const changedText = changed.length === 0 ? '' : `, ${changed.length} changed`
+  const unchanged = unchangedObjects.length
+  return `${formatObjectCount(newObjects.length)} new${changedText}; ${unchanged} ${formatIsOrAre(unchanged)} unchanged.`
+}
 
 const hashReadSettings = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)

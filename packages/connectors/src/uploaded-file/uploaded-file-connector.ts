@@ -4,20 +4,24 @@ import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { columnsBefore, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
+import { readNewFile } from './loaded-files.ts'
 import { getUploadPath } from './upload-path.ts'
 
 /** Creates a connector that reads uploaded files: delimited text, Excel or JSON. */
 export const createCsvUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
   read(request, report, signal) {
     const options = { ...createFileOptions(request), columnsBefore: columnsBefore(request.remembered) }
-    return readUpload(getUploadedFile(request, filesDirectory), options, report, signal)
+    return readNewFile(request, report, () =>
+      readUpload(getUploadedFile(request, filesDirectory), options, report, signal),
+    )
   },
   preview: (request, rows, signal) =>
     previewUpload(getUploadedFile(request, filesDirectory), createFileOptions(request), rows, signal),
 })
 
 export const createParquetUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
-  read: (request, report, signal) => readParquetUpload(getUploadedFile(request, filesDirectory), report, signal),
+  read: (request, report, signal) =>
+    readNewFile(request, report, () => readParquetUpload(getUploadedFile(request, filesDirectory), report, signal)),
 })
 
 function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {

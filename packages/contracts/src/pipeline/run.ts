@@ -274,13 +274,19 @@ export const RunBody = defineContract(
       mode: Type.Optional(
         Type.Enum(['FULL', 'INCREMENTAL'], {
           description:
-            'FULL, the default, replaces all rows. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments.',
+            'FULL, the default, reads all rows and writes them by writeMode. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments, and needs writeMode REPLACE.',
         }),
       ),
       rebuild: Type.Optional(
         Type.Boolean({
           description:
-            'For a data pipeline: the table gets its columns and types from this load only. Such a run is FULL.',
+            'For a data pipeline: the table gets its columns, types and rows from this load only, whatever its writeMode. Such a run is FULL.',
+        }),
+      ),
+      repeatFile: Type.Optional(
+        Type.Boolean({
+          description:
+            'For a data pipeline with an uploaded file and writeMode APPEND: adds the rows of the file again, although a run has already added them.',
         }),
       ),
       dryRun: Type.Optional(

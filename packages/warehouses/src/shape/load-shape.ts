@@ -17,7 +17,7 @@ export interface LoadedFeed {
 /** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
   const { target, held: heldColumns, sourceRows } = feed
-  const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
+  const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
   const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
     const columnFacts = factsByColumn.get(column.name)
@@ -32,6 +32,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
       columns,
       sparse: sparse === true,
       merging: feed.merging ?? merging === true,
+      hasAllColumns: hasAllColumns === true,
       ...(definition && { definition }),
       ...(sourceRows !== undefined && { rows: sourceRows }),
     },

@@ -21,9 +21,14 @@ export interface NewFeed {
   definition?: string
   /** The number of rows of the source, before transformations. Absent until all rows are read. */
   rows?: number
-  /** Whether the rows are merged into the rows of the table. */
+  /** Whether rows of the table stay. */
   merging?: boolean
+  /** Whether the feed has all columns of the source although rows of the table stay. */
+  hasAllColumns?: boolean
 }
+
+/** Returns whether the feed has only changes of the source, so that columns without a change are absent. */
+const isIncrement = ({ merging = false, hasAllColumns = false }: NewFeed): boolean => merging && !hasAllColumns
 
 export interface ShapePolicy {
   schemaChanges?: SchemaChanges
@@ -95,7 +100,7 @@ export function planShape(
   })
   const plannedNames = new Set(planned.map(({ name }) => name))
   const keptColumns = rebuildReason ? [] : before.filter(({ name }) => !plannedNames.has(name))
-  const vanishing = feed.merging ? [] : keptColumns.filter(({ vanished }) => !vanished)
+  const vanishing = isIncrement(feed) ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
     keptColumns,
@@ -115,7 +120,7 @@ export function planShape(
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
-      ...keptColumns.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
+      ...keptColumns.map((column): RememberedColumn => (isIncrement(feed) ? column : { ...column, vanished: true })),
     ],
   }
 }
@@ -215,9 +220,9 @@ function planColumn(
  * A new name without letters and with digits is probably a value, too.
  */
 function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): ShapeRefusal | undefined {
-  const { columns, rows, sparse, merging } = feed
+  const { columns, rows, sparse } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
-  if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
+  if (fedBefore.length === 0 || rows !== 0 || sparse || isIncrement(feed)) return undefined
   const rememberedNames = new Set(before.map(({ name }) => name))
   // A database reports the column types even of an empty table, so these columns are real and the check does not apply.
   const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
@@ -244,7 +249,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
 function refusedChange(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
-  { merging = false, columns }: NewFeed,
+  feed: NewFeed,
   { schemaChanges }: ShapePolicy,
 ): ShapeRefusal | undefined {
   if (schemaChanges !== 'FAIL') return undefined
@@ -259,14 +264,16 @@ function refusedChange(
   })
   const changes = [
     ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),
-    ...(merging ? [] : [...fedBefore.keys()].filter((name) => !now.has(name)).map((name) => `"${name}" is missing`)),
+    ...(isIncrement(feed)
+      ? []
+      : [...fedBefore.keys()].filter((name) => !now.has(name)).map((name) => `"${name}" is missing`)),
     ...retyped,
   ]
   if (changes.length === 0) return undefined
   return {
     code: 'SCHEMA_MISMATCH',
     reason: ['schemaChanges is FAIL', ...(retyped.length > 0 ? [`column ${firstOf(retyped)}`] : [])].join(' and '),
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${describeColumnLists([...fedBefore.values()], columns)} Correct the source.`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${describeColumnLists([...fedBefore.values()], feed.columns)} Correct the source.`,
     advice: retyped.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
@@ -284,10 +291,11 @@ const retypedAdvice: ReaderAdvice = {
 function refuseDifferentFeed(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
-  { columns, sparse = false, merging = false }: NewFeed,
+  feed: NewFeed,
 ): ShapeRefusal | undefined {
+  const { columns, sparse = false } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
-  if (fedBefore.length === 0 || merging) return undefined
+  if (fedBefore.length === 0 || isIncrement(feed)) return undefined
   const now = new Set(planned.map(({ name }) => name))
   const common = fedBefore.filter(({ name }) => now.has(name)).length
   const reason =

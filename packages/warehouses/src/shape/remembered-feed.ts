@@ -51,6 +51,13 @@ export function memoryOfTable(
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 
+/**
+ * Returns the columns that a merge sets to NULL if the load lacks them, because each row is a whole record. A load with all columns of its
+ * source sets the columns that vanished earlier, too: rows that stayed in the table can still have values there.
+ */
+export const columnsToReplace = (memory: FeedMemory | undefined, shape: { hasAllColumns?: boolean } = {}): string[] =>
+  shape.hasAllColumns ? (memory?.columns ?? []).map(({ name }) => name) : fedColumns(memory)
+
 /** Returns whether the last load had a value in the column. */
 export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boolean =>
   undecided !== 'NOTHING' && !vanished && !empty

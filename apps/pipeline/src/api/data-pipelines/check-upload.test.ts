@@ -20,7 +20,10 @@ async function checkThrough(preview: () => Promise<unknown>) {
     logger: { error: ({ err }: { err: unknown }) => logged.push(err) },
   }
   const pipeline = { type: 'CSV_UPLOAD', settings: {} }
-  return { answer: await checkUpload(input as never, pipeline as never, { uid: 'a', name: 'a.csv' }), logged }
+  return {
+    answer: await checkUpload(input as never, pipeline as never, { uid: 'a', name: 'a.csv', sha256: 'f' }),
+    logged,
+  }
 }
 
 describe('check of an uploaded file', () => {

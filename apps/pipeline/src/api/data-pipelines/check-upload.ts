@@ -1,4 +1,4 @@
-import type { DataPipeline, SchemaChanges } from '@sluice/contracts'
+import type { DataPipeline, SchemaChanges, WriteMode } from '@sluice/contracts'
 import { Problem } from '@sluice/http-server'
 import { SemaphoreBusy } from '@sluice/process'
 import { compareColumns } from '../../compare-columns.ts'
@@ -8,6 +8,9 @@ import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
 import { sourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition-digest.ts'
 import type { RequestContext } from '../operation-context.ts'
+import { isFileLoaded } from '@sluice/connectors/uploaded-file/loaded-files'
+import { describeMissingKey } from '@sluice/warehouses/write-mode'
+import { findMissingKey } from './write-mode.ts'
 import { readSchemaName } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
 import type { DataPipelineRow } from './records.ts'
@@ -35,6 +38,7 @@ type CheckContext = Pick<RequestContext, 'sources' | 'warehouses' | 'caller' | '
 interface ReceivedUpload {
   uid: string
   name: string
+  sha256: string
 }
 
 /** The result of the check in the response to an upload. Empty if the file passes. */
@@ -67,15 +71,22 @@ export async function checkUpload(
   const outcome = await readFirstRow(input, pipeline, file, remembered)
   if ('checkSkipped' in outcome) return outcome
   if (lastLoad === 'UNKNOWN') return skippedCheck('the warehouse did not answer')
-  const schemaChanges = pipeline.schema_changes as SchemaChanges
+  if (pipeline.write_mode === 'APPEND' && isFileLoaded(knownLoad?.cursor, file.sha256))
+    return { mismatch: describeLoadedUpload(file.name) }
   if ('failure' in outcome) {
     const { code, message } = outcome.failure
     // For an empty list, a run uses the columns of the last load with the same settings.
     const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
-    return { mismatch: hasColumns ? describeEmptying(schemaChanges) : describeFailure(message) }
+    return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
   }
   const { preview } = outcome
-  const sentences = knownLoad ? compareWithLastLoad(knownLoad, preview, pipeline, definition) : listFailures(preview)
+  const missingKey = findMissingKey(preview.columns, (pipeline.merge_key ?? []) as string[])
+  const sentences =
+    missingKey !== undefined
+      ? [describeFailure(describeMissingKey(preview.columns, missingKey))]
+      : knownLoad
+        ? compareWithLastLoad(knownLoad, preview, pipeline, definition)
+        : listFailures(preview)
   if (preview.unread !== undefined) sentences.push(preview.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
@@ -97,11 +108,16 @@ function compareWithLastLoad(
     rules,
     feed,
     { columns, sparse, typesKnown, ...knownRows },
-    { schemaChanges, definition, transforms: (transformation?.sqlStatements ?? []).length > 0 },
+    {
+      schemaChanges,
+      keepsRows: pipeline.write_mode !== 'REPLACE',
+      definition,
+      transforms: (transformation?.sqlStatements ?? []).length > 0,
+    },
   )
   const failures = isRefused ? [sentence] : listFailures(preview)
   if (failures.length > 0) return failures
-  return [sentence, hasNoRows ? describeEmptying(schemaChanges) : ''].filter(Boolean)
+  return [sentence, hasNoRows ? describeEmptying(pipeline) : ''].filter(Boolean)
 }
 
 const listFailures = ({ tooManyRejected, likelyRejected }: SourcePreview): string[] => [
@@ -113,10 +129,15 @@ const listFailures = ({ tooManyRejected, likelyRejected }: SourcePreview): strin
  * Returns what a run does with a file without records. FAIL rejects a load with fewer than a tenth of the table's rows,
  * if the table has 100 or more.
  */
-const describeEmptying = (schemaChanges: SchemaChanges): string =>
-  schemaChanges === 'FAIL'
+function describeEmptying({ schema_changes, write_mode }: DataPipelineRow): string {
+  if ((write_mode as WriteMode) !== 'REPLACE') return 'The file has no records, so a run would change no rows.'
+  return schema_changes === 'FAIL'
     ? 'The file has no records. With schemaChanges FAIL, a run fails if the table has 100 rows or more; a smaller table loses all its rows.'
     : 'The file has no records, so a run would empty the table.'
+}
+
+const describeLoadedUpload = (name: string): string =>
+  `The rows of "${name}" are already in the table, so a run would add nothing. To add them again, run with "repeatFile": true.`
 
 const describeFailure = (reason: string): string => `A run would fail: ${reason}`
 
@@ -125,6 +146,7 @@ const uploadCheckTimeoutMs = 10_000
 
 interface LastLoad {
   feed: FeedMemory
+  cursor: unknown
   rules: TypeRules
 }
 
@@ -136,7 +158,9 @@ async function findLastLoad(
   if (!warehouse) return undefined
   const schema = await readSchemaName(db, pipeline)
   const feed = await warehouse.loader.findFeed(schema, pipeline.table_name)
-  return feed && { feed, rules: await warehouse.loader.typeRules(schema) }
+  if (!feed) return undefined
+  const cursor = await warehouse.loader.findCursor(schema, pipeline.table_name)
+  return { feed, cursor, rules: await warehouse.loader.typeRules(schema) }
 }
 
 /**
@@ -146,7 +170,7 @@ async function findLastLoad(
 export async function readFirstRow(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
-  file: ReceivedUpload,
+  file: Pick<ReceivedUpload, 'uid' | 'name'>,
   remembered?: FeedMemory,
 ): Promise<FirstRowResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }

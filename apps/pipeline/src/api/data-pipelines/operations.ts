@@ -34,6 +34,7 @@ import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { assertUndoSupported, readTargetSchema, restorePrevious } from './restore-previous-load.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
+import { assertRunFitsWriteMode } from './write-mode.ts'
 import { dataPipelineKind, dataPipelineWriting } from './write.ts'
 import { listLogs } from '../../runs/read-runs.ts'
 import { presentLogEntry } from '../runs/run-responses.ts'
@@ -56,6 +57,11 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
     const cursorKind = await sources.getCursorKind(row.type, row.settings)
+    if (from !== undefined && row.write_mode !== 'REPLACE')
+      throw problems.refused(
+        '/from',
+        `With writeMode ${row.write_mode}, no run is incremental. Leave out \`from\` to read and replace everything once.`,
+      )
     if (cursorKind === 'NONE')
       throw problems.refused('/', 'This pipeline has no cursor to reset, because each of its runs reads everything.')
     if (from !== undefined && cursorKind === 'OPAQUE')
@@ -80,13 +86,15 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
-/** Throws 422 for a pipeline without its upload, for a source without increments, and for a dry run that the warehouse does not support. */
+/** Throws 422 for a run that contradicts the write mode, for a pipeline without its upload, for a source without increments, and for a dry run that the warehouse does not support. */
 async function assertRunnable(
   trx: Transaction<DB>,
   row: DataPipelineRow,
-  { mode, dryRun }: RunBody,
+  body: RunBody,
   { sources }: Pick<PipelineContext, 'sources'>,
 ): Promise<void> {
+  const { mode, dryRun } = body
+  assertRunFitsWriteMode(row, body)
   await assertUploaded(trx, row)
   if (mode === 'INCREMENTAL' && (await sources.getCursorKind(row.type, row.settings)) === 'NONE')
     throw problems.refused(

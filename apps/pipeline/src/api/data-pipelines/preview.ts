@@ -13,6 +13,7 @@ import { Readable } from 'node:stream'
 import { sourceProblemCode } from '../../problems/translate-errors.ts'
 import { receiveFile } from '../../files/receive-file.ts'
 import { assertBinaryBody, assertPlainEncoding } from '../receive-upload.ts'
+import { describeKeyProblems } from './write-mode.ts'
 
 type PreviewRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -28,7 +29,9 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
       '/id',
       'Set the id of the pipeline whose file to preview, or send the file to /api/v1/data-pipelines/preview-file.',
     )
+  const mergeKey = body.writeMode === 'MERGE' ? body.mergeKey : undefined
   return presentPreview(input, await readRequestedSource(input), {
+    mergeKey,
     name: definition.formatSourceName?.(definition.getSettings(body)) ?? 'preview',
     rows: body.rows,
   })
@@ -40,7 +43,7 @@ type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'd
 async function presentPreview(
   input: PreviewContext,
   reading: RequestedSource,
-  { name, rows = 100 }: { name: string; rows?: number | undefined },
+  { name, rows = 100, mergeKey = [] }: { name: string; rows?: number | undefined; mergeKey?: string[] | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
   const { preview, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
@@ -58,7 +61,9 @@ async function presentPreview(
       reason,
       raw: hide.text(raw).slice(0, 8192),
     })),
-    notes: preview.notes.map((note) => hide.text(note).slice(0, 10_000)),
+    notes: [...preview.notes, ...describeKeyProblems(preview, mergeKey)]
+      .slice(0, 100)
+      .map((note) => hide.text(note).slice(0, 10_000)),
     ...(preview.csvGuesses && { csvGuesses: preview.csvGuesses }),
     ...(preview.sheets && { sheets: preview.sheets.slice(0, 1_000).map(presentSheet) }),
   }

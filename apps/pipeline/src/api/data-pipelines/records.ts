@@ -44,6 +44,7 @@ import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { progressOf } from '../../runs/read-runs.ts'
 import { bytesToMegabytes } from '../table-responses.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
+import { presentWriteMode } from './write-mode.ts'
 
 export type DataPipelineRow = RefinedRow<
   Selectable<DataPipelines>,
@@ -87,6 +88,7 @@ async function presentDataPipelines(
       dataDownload: status.lastRunSuccess !== undefined,
       transformation: row.transformation as DataPipeline['transformation'],
       schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],
+      ...presentWriteMode(row),
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
       access: accessOf(row),
       dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },

@@ -69,7 +69,7 @@ export async function replaceFile(
   const { db, caller, request, files, write } = input
   // The settings may have changed while the body was received.
   const current = await dataPipelines.readToWrite(db, caller, pipelineUid, request.ifMatch)
-  const check = await checkUpload(input, current, { uid, name })
+  const check = await checkUpload(input, current, { uid, name, sha256 })
   const { file, replaced } = await write(async (trx) => {
     const { id } = await dataPipelines.lock(trx, caller, pipelineUid, request.ifMatch)
     const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()

@@ -26,6 +26,7 @@ import { qualityGroupColumn } from './quality-group.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 import { sourceColumns } from './pipeline-source.ts'
+import { assertWriteMode, writeModeColumns } from './write-mode.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
 /** The uids of files of a deleted pipeline that are still on the disk. */
@@ -45,6 +46,7 @@ export const dataPipelineWriting: RecordWriter<
   async check(body, input) {
     const definition = getDefinition(body.type)
     assertSchedule(body)
+    assertWriteMode(body)
     definition.assertSettings?.(body)
     assertSourceVariablePlaces(body.type, definition.getSettings(body))
     await assertSharingTargets(body.access, input)
@@ -124,6 +126,7 @@ async function pipelineColumns(
     anonymous_data: body.anonymousAccess?.data ?? false,
     transformation: JSON.stringify({ sqlStatements: body.transformation?.sqlStatements ?? [] }),
     schema_changes: body.schemaChanges ?? 'EVOLVE',
+    ...writeModeColumns(body),
     ...(await sourceColumns(body, uid, current, input.keyRing, () => lookups.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
     ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, lookups.readDefaultAccess)),

@@ -51,6 +51,7 @@ export function runOperations<Row extends RunnableRow>(
         const row = await records.lock(trx, caller, params.uid, undefined)
         if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled. Enable it first.`)
         assertRebuildPossible(body, kind)
+        assertRepeatPossible(body, kind)
         if (body.dryRun) assertDryRunPossible(kind)
         await checkReady?.(trx, row, body, input as RunRequest<undefined, RunBody>)
         const started = await startRun(
@@ -62,6 +63,7 @@ export function runOperations<Row extends RunnableRow>(
             mode: body.mode ?? 'FULL',
             createdBy: caller.uid,
             ...(body.rebuild && { rebuild: true }),
+            ...(body.repeatFile && { repeatFile: true }),
             ...(body.dryRun && { action: 'DRY_RUN' }),
           },
         )
@@ -129,6 +131,11 @@ function assertRebuildPossible({ mode, rebuild }: RunBody, kind: RunnableKind): 
   if (kind !== 'DATA_PIPELINE') throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt.')
   if (mode === 'INCREMENTAL')
     throw problems.refused('/rebuild', 'A rebuild needs all rows of the source. Leave out mode, or set it to FULL.')
+}
+
+function assertRepeatPossible({ repeatFile }: RunBody, kind: RunnableKind): void {
+  if (repeatFile && kind !== 'DATA_PIPELINE')
+    throw problems.refused('/repeatFile', 'Only data pipelines have uploaded files.')
 }
 
 /** Returns the envelope for a run that already existed when it was requested. */

@@ -29,6 +29,27 @@ const SchemaChange = Type.Enum([...schemaChanges], {
     'The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load.',
 })
 
+export const writeModes = ['REPLACE', 'APPEND', 'MERGE'] as const
+export type WriteMode = (typeof writeModes)[number]
+
+const writeFields = {
+  writeMode: Type.Optional(
+    Type.Enum([...writeModes], {
+      description:
+        'The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode.',
+    }),
+  ),
+  mergeKey: Type.Optional(
+    Type.Array(SingleLineText, {
+      minItems: 1,
+      maxItems: 32,
+      uniqueItems: true,
+      description:
+        'For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same.',
+    }),
+  ),
+}
+
 export const AnonymousAccess = Type.Object(
   { metadata: Type.Boolean(), data: Type.Boolean() },
   { ...noUnknownFields, title: 'AnonymousAccess' },
@@ -70,6 +91,7 @@ const pipelineFields = {
   ...namedAndDescribed,
   ...describedFields,
   schemaChanges: Type.Optional(SchemaChange),
+  ...writeFields,
 }
 
 export const baseFields = {
@@ -116,9 +138,10 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
     {
       ...fields,
       id: Type.Optional(Uid),
+      ...writeFields,
       rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows. Default: 100.' })),
     },
-    [...Object.keys(baseFields), ...baseIgnored, ...more],
+    [...Object.keys(baseFields).filter((name) => !Object.hasOwn(writeFields, name)), ...baseIgnored, ...more],
   )
 }
 

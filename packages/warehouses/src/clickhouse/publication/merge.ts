@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { StagedRecords } from '../../load-target.ts'
-import { buildDeletedCondition, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import {
+  buildDeletedCondition,
+  duplicateKey,
+  replacedColumns,
+  stagedRecords,
+  wasKeyedBy,
+} from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
+import { findDuplicateKey } from './find-duplicate-key.ts'
 import { qualifyName, quoteIdentifier } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 import { describeType } from '../types.ts'
@@ -31,7 +38,7 @@ interface MergeInput {
   deletedColumn?: string | undefined
 }
 
-/** Returns a query for all rows of the merged table, in the column types of the staging table. */
+/** Returns a query for all rows of the merged table, in the column types of the staging table. Without keys, it adds the increment's rows. */
 export function buildMergeQuery(input: MergeInput): string {
   const { staging, columns, keys, replaced, currentShape, records, deletedColumn } = input
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
@@ -43,13 +50,14 @@ export function buildMergeQuery(input: MergeInput): string {
       ? `cast(${alias}.${quoteIdentifier(name)} as ${nullableType})`
       : `cast(null as ${nullableType})`
   }
+  const isAppend = keys.length === 0
   const incomingExpressions = columns.map((column) =>
-    replaced.includes(column.name) || !liveColumns.has(column.name)
+    isAppend || replaced.includes(column.name) || !liveColumns.has(column.name)
       ? `incoming.${quoteIdentifier(column.name)} as ${quoteIdentifier(column.name)}`
       : `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`,
   )
   const keptExpressions = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
-  const needsLive = columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
+  const needsLive = !isAppend && columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
   const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   const isDeleted = buildDeletedCondition({
     column: deletedColumn,
@@ -58,7 +66,7 @@ export function buildMergeQuery(input: MergeInput): string {
   })
   const deletedFilter = isDeleted ? ` where not ${isDeleted}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
-    union all select ${keptExpressions.join(', ')} from ${table} as live left anti join ${staging} as incoming on ${sameKey}${
+    union all select ${keptExpressions.join(', ')} from ${table} as live${isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`}${
       records && liveColumns.has(records.column) ? ` where not ${isPartOf(records)}` : ''
     }`
 }
@@ -90,7 +98,7 @@ function buildTableMergeQuery(
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with "rebuild": true, which replaces all rows.`,
     )
   return buildMergeQuery({
     staging: load.stagingTable,
@@ -103,7 +111,21 @@ function buildTableMergeQuery(
   })
 }
 
-/** Returns the number of rows that `writeMergedTable` would write. */
+/** Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key or none before. */
+async function assertKeysUnique(
+  { load: user }: ClientAccess,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
+  { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
+  signal: AbortSignal,
+): Promise<void> {
+  if (load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)) return
+  const merged = `(${buildTableMergeQuery(load, records, staging, currentShape)})`
+  const twice = await findDuplicateKey({ read: user }, load.keys, merged, signal, joinSettings)
+  if (twice !== undefined) throw duplicateKey(load, twice)
+}
+
+/** Returns the number of rows that `writeMergedTable` would write. Throws DUPLICATE_KEY. */
 export async function countMerged(
   access: ClientAccess,
   load: ClickHouseStagedTable,
@@ -111,6 +133,7 @@ export async function countMerged(
   { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<number> {
+  await assertKeysUnique(access, load, records, { staging, currentShape }, signal)
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
     `select count() as rows from (${buildTableMergeQuery(load, records, staging, currentShape)})`,
@@ -120,9 +143,9 @@ export async function countMerged(
 }
 
 /**
- * Writes the merged table under a hidden name and returns the id of its load and its uuid. It writes all rows again, so readers
+ * Writes the merged table under a hidden name and returns the id of its load, its uuid and the number of its rows. It writes all rows again, so readers
  * never see half of an increment, and a repeated increment changes nothing. The query runs as the client's user, so it can read
- * only what the client may read.
+ * only what the client may read. Throws DUPLICATE_KEY.
  */
 export async function writeMergedTable(
   access: ClientAccess,
@@ -131,7 +154,8 @@ export async function writeMergedTable(
   staging: ClickHouseShape,
   currentShape: ClickHouseShape,
   signal: AbortSignal,
-): Promise<{ load: string; uuid: string }> {
+): Promise<{ load: string; uuid: string; rows: number }> {
+  await assertKeysUnique(access, load, records, { staging, currentShape }, signal)
   const columns = mergedColumns(load, staging)
   const mergeQuery = buildTableMergeQuery(load, records, staging, currentShape)
   const mergedLoad = randomUUID()
@@ -144,5 +168,8 @@ export async function writeMergedTable(
     signal,
     settings: { ...joinSettings, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })
-  return { load: mergedLoad, uuid }
+  const [counted] = await rowsOf<{ rows: number }>(access.load, `select count() as rows from ${qualifiedName}`, {
+    signal,
+  })
+  return { load: mergedLoad, uuid, rows: counted!.rows }
 }

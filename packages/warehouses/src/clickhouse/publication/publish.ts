@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { WriteMode } from '@sluice/contracts'
 import { failpoint } from '@sluice/process'
 import {
   assertCurrentAttempt,
+  keepsRows,
   LeaseLost,
   type PlannedTable,
   type PlanOptions,
@@ -13,11 +15,11 @@ import {
 } from '../../warehouse.ts'
 import { profileToPublish } from '../../load-target.ts'
 import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
-import { fedColumns } from '../../shape/remembered-feed.ts'
+import { columnsToReplace, fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
-import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
-import { executeStatement, rowsOf } from '../protocol/http.ts'
+import { executeStatement } from '../protocol/http.ts'
 import { keepReplaced } from './kept-tables.ts'
 import {
   type ProposedTable,
@@ -30,6 +32,7 @@ import {
   findPublication,
 } from '../ledger.ts'
 import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
+import { findDuplicateKey } from './find-duplicate-key.ts'
 import { countMerged, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
@@ -63,15 +66,19 @@ export async function publishRun(
   const [first] = loads
   if (!first) throw new Error('Nothing to publish.')
   const { run, attempt } = first.target
-  const merging = options.mode === 'MERGE'
+  const { mode } = options
   try {
     await recoverPending(access).catch(ignoreBusy)
     const earlier = await findPublication(access, run)
     if (earlier) return await runCleanup(access, loads, earlier, { keepDays: options.keepDays })
-    for (const load of loads) await completeStaging(access, load, merging)
+    for (const load of loads) await completeStaging(access, load, keepsRows(mode))
     await assertReadyToPublish(
       loads,
-      { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
+      {
+        mode,
+        gate: options.gate,
+        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+      },
       signal,
     )
     const proposals: ProposedTable[] = []
@@ -161,29 +168,6 @@ async function runCleanup(
   return publication
 }
 
-/** Returns a primary key that several rows share; undefined if all keys are unique. */
-async function findDuplicateKey(
-  { read }: ClientAccess,
-  load: ClickHouseStagedTable,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const keys = load.keys.map((name) => quoteIdentifier(name)).join(', ')
-  const [duplicate] = await rowsOf<{ shown: string }>(
-    read,
-    `select arrayStringConcat([${load.keys.map((name) => `toString(${quoteIdentifier(name)})`).join(', ')}], ', ') as shown
-     from ${load.stagingTable} group by ${keys} having count() > 1 limit 1`,
-    {
-      signal,
-      settings: {
-        max_bytes_before_external_group_by: 2 ** 30,
-        optimize_aggregation_in_order: 1,
-        max_execution_time: maxStatementSeconds,
-      },
-    },
-  )
-  return duplicate?.shown
-}
-
 /** Returns the change of one table that the publication proposes. A merge first writes the table that is to be published. */
 async function makeProposal(
   access: ClientAccess,
@@ -196,7 +180,7 @@ async function makeProposal(
   const { run, attempt, schema, table } = load.target
   const { live: currentShape, staging, feed, changes, earlierProfile } = await compareWithTable(access, load, mode)
   const merged =
-    mode === 'MERGE' && currentShape
+    keepsRows(mode) && currentShape
       ? await writeMergedTable(access, load, records, staging, currentShape, signal)
       : undefined
   const rows = await load.count()
@@ -207,7 +191,7 @@ async function makeProposal(
     changes,
     fedColumns: fedColumns(feed),
     feed,
-    tableRows: rows,
+    tableRows: merged?.rows ?? rows,
     staged: merged?.uuid ?? staging.uuid,
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
     ...(profile && { profile }),
@@ -225,7 +209,7 @@ async function makeProposal(
 }
 
 /** Compares the published table with its staging table and returns the changes. Throws if the rows may not be published. */
-export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
+export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
   const { run, attempt, schema, table } = load.target
   const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(currentShape, load.qualifiedName)
@@ -236,8 +220,8 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
     )
   assertStagingKept(load, staging)
   const lastEntry = await findLedgerEntry(access, currentShape?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(currentShape, lastEntry))
-  const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
+  load.fedBefore = columnsToReplace(feedOf(currentShape, lastEntry), load.target.shape)
+  const loaded = { ...loadedOf(load), merging: keepsRows(mode) }
   const { table: plan, feed } = planTableAfterLoad(currentShape, lastEntry, loaded, {
     ...staging,
     suppliedColumns: load.brought,
@@ -273,11 +257,10 @@ export async function planTables(
   const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [first] = loads
   if (!first) return []
-  const merging = mode === 'MERGE'
   const tables: PlannedTable[] = []
   try {
     await recoverPending(access).catch(ignoreBusy)
-    for (const load of loads) await completeStaging(access, load, merging)
+    for (const load of loads) await completeStaging(access, load, keepsRows(mode))
     const planThenGate: typeof gate = async (ready, aborted) => {
       for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
       await onPlan?.(tables)
@@ -285,7 +268,11 @@ export async function planTables(
     }
     await assertReadyToPublish(
       loads,
-      { merging, gate: planThenGate, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
+      {
+        mode,
+        gate: planThenGate,
+        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+      },
       signal,
     )
     return tables
@@ -299,13 +286,13 @@ async function planLoadedTable(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
   load: ClickHouseStagedTable,
-  mode: 'REPLACE' | 'MERGE',
+  mode: WriteMode,
   signal: AbortSignal,
 ): Promise<PlannedTable> {
   const { schema, table } = load.target
   const { live: currentShape, staging, changes } = await compareWithTable(access, load, mode)
   const rowsAfter =
-    currentShape && mode === 'MERGE'
+    currentShape && keepsRows(mode)
       ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
   if (!currentShape) return { schema, table, rowsAfter, changes: [] }

@@ -22,7 +22,7 @@ import {
   quotePlace,
 } from '../names.ts'
 import { findLedgerEntry } from '../ledger.ts'
-import { fedColumns } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { errorCodes, isCode, warehouseProblem } from '../problems.ts'
@@ -218,7 +218,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
         'TOO_MANY_COLUMNS',
         `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
-    load.fedBefore = fedColumns(feedOf(existing, entry))
+    load.fedBefore = columnsToReplace(feedOf(existing, entry), target.shape)
     const suppliedColumns = new Set(load.fed)
     const columns = [...load.columns.filter(({ name }) => suppliedColumns.has(name)), ...load.ignored]
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
@@ -277,7 +277,7 @@ export async function completeStaging(
   const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   load.brought ??= staging.columns.map(({ name }) => name)
   const entry = await findLedgerEntry(access, currentShape?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(currentShape, entry))
+  load.fedBefore = columnsToReplace(feedOf(currentShape, entry), load.target.shape)
   const { table: plan } = planTableAfterLoad(
     currentShape,
     entry,

@@ -4,7 +4,7 @@ import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.t
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
-import { fedColumns } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { feedOf } from '../postgres-catalog.ts'
@@ -78,7 +78,7 @@ export async function completeStagingTable(
         merging: merging && currentShape !== undefined,
       })
       if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
-      load.fedBefore = fedColumns(feedOf(currentShape))
+      load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
       const statements = completeStaging(here, plan)
       if (statements.length === 0) return { staging, currentShape }
       await client.query(statements.join(';'))

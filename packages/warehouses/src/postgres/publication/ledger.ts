@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
 import { tableParameters } from '../server/ledger-schema.ts'
 import type { FeedMemory } from '../../shape/remembered-feed.ts'
@@ -22,7 +23,7 @@ export interface LedgerEntry {
   partition: string
   published: PublishedTable
   fedColumns: readonly string[]
-  mode: 'REPLACE' | 'MERGE' | 'RESTORE'
+  mode: WriteMode | 'RESTORE'
   tableRows: number
   cursor: unknown
   profile: ProfileReference | undefined

@@ -1,6 +1,13 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import type { StagedRecords } from '../../load-target.ts'
-import { buildDeletedCondition, noKey, recordsOf, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import {
+  assertMergeKey,
+  buildDeletedCondition,
+  recordsOf,
+  replacedColumns,
+  stagedRecords,
+  wasKeyedBy,
+} from '../../ready-to-publish.ts'
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { feedOf } from '../postgres-catalog.ts'
@@ -11,7 +18,7 @@ import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
-import { fedColumns } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
 import { describeType } from '../types.ts'
@@ -24,19 +31,20 @@ const setMergeTimeout = `set local statement_timeout = '12h'`
  * increment into the published partition in place. Otherwise this function copies the table's other rows to the staging table,
  * which then replaces the table like a full load, so readers never wait for a rewrite. Parts of records are copied if their records
  * are, and before them: the staging table of the records must contain only the increment when it determines which parts are
- * replaced.
+ * replaced. If `keepsPrevious` is set, all rows are copied, because a restore needs the replaced partition.
  */
 export async function prepareMerges(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
+  { mode, keepsPrevious }: Pick<PublishOptions, 'mode' | 'keepsPrevious'>,
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
-    if (load.keys.length === 0) throw noKey(load.problemContext.qualifiedName)
+    assertMergeKey({ qualifiedName: load.problemContext.qualifiedName, keys: load.keys }, mode)
     load.records = recordsOf(loads, load.target)
   }
   const copiedRows = new Set<PostgresStagedTable>()
-  for (const load of loads) if (!(await canMergeInPlace(pools, load, signal))) copiedRows.add(load)
+  for (const load of loads) if (keepsPrevious || !(await canMergeInPlace(pools, load, signal))) copiedRows.add(load)
   for (const load of loads) if (load.records && copiedRows.has(load.records)) copiedRows.add(load)
   for (const load of loads) if (load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
   for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
@@ -47,7 +55,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
   try {
     const [currentShape, staging] = await withClient(pools.transactions, signal, async (client) => {
       const shapes = await readShapes(client, [load.target, load.staging])
-      load.fedBefore = fedColumns(feedOf(shapes[0]))
+      load.fedBefore = columnsToReplace(feedOf(shapes[0]), load.target.shape)
       return shapes
     })
     const partition = currentShape?.partition
@@ -111,7 +119,7 @@ const keyOf = ({ columns }: PostgresShape): string[] =>
   columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
 
 const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boolean =>
-  keyOf(currentShape).toSorted().join('\0') === keys.toSorted().join('\0')
+  wasKeyedBy(currentShape.columns, keys)
 
 /** Returns whether every replaced column exists on both sides with the same type. */
 function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
@@ -130,8 +138,8 @@ function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
 }
 
 /**
- * Updates rows with an existing key if their values differ, inserts the others, and deletes those that are marked as deleted.
- * Returns the increase of the row count.
+ * Updates rows with an existing key if their values differ, inserts the others, and deletes those that are marked as deleted. Without a key,
+ * inserts all rows. Returns the increase of the row count.
  */
 export async function mergeInPlace(
   client: ClientBase,
@@ -148,24 +156,23 @@ export async function mergeInPlace(
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
   const known = records && (await readColumnNames(client, partition)).has(records.column)
+  const isAbsent = keys.length > 0 ? `not exists (select from ${from} as incoming where ${keysMatch})` : 'true'
   const removed = known
-    ? await client.query(
-        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${keysMatch})`,
-      )
+    ? await client.query(`delete from ${into} as live where ${isPartOf(records, 'live')} and ${isAbsent}`)
     : undefined
   const isDeleted = deletedCondition(load, staging, 'incoming')
   const deleted = isDeleted
     ? await client.query(`delete from ${into} as live using ${from} as incoming where ${keysMatch} and ${isDeleted}`)
     : undefined
   const exists = isDeleted ? ` and not ${isDeleted}` : ''
-  if (otherColumns.length > 0)
+  if (keys.length > 0 && otherColumns.length > 0)
     await client.query(
       `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
        where ${keysMatch} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
     )
   const { rowCount } = await client.query(
     `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
-     where not exists (select from ${into} as live where ${keysMatch})${exists}`,
+     where ${keys.length > 0 ? `not exists (select from ${into} as live where ${keysMatch})` : 'true'}${exists}`,
   )
   return rowCount! - (removed?.rowCount ?? 0) - (deleted?.rowCount ?? 0)
 }
@@ -210,7 +217,7 @@ async function copyRowsToStaging(
   const partition = currentShape.partition!
   const { last } = currentShape
   if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = fedColumns(feedOf(currentShape))
+  load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
   const [old, here] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const { table } = planPublication(load, { currentShape, staging, merging: true })
   for (const statement of completeStaging(here, table)) await client.query(statement)
@@ -223,7 +230,7 @@ async function copyRowsToStaging(
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${here}`)
-  if (keptExpressions.length > 0)
+  if (load.keys.length > 0 && keptExpressions.length > 0)
     await client.query(
       `update ${here} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
        from ${old} as old where ${keysMatch}`,
@@ -234,20 +241,13 @@ async function copyRowsToStaging(
   const { rowCount } = await client.query(
     `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
      select ${names.map(cast).join(', ')} from ${old} as old
-     where not exists (select from ${here} as incoming where ${keysMatch})${notReplacedParts}`,
+     where ${load.keys.length > 0 ? `not exists (select from ${here} as incoming where ${keysMatch})` : 'true'}${notReplacedParts}`,
   )
   const isDeleted = deletedCondition(load, completed, 'incoming')
   const deleted = isDeleted ? await client.query(`delete from ${here} as incoming where ${isDeleted}`) : undefined
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
   return { rows: rowCount! - (deleted?.rowCount ?? 0), from: last.run }
-}
-
-/** Returns how the load is published. Throws for a merge without a key, which would append all rows, and append them again if it ran twice. */
-export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
-  if (mode !== 'MERGE') return 'REPLACE'
-  if (load.keys.length === 0) throw noKey(load.problemContext.qualifiedName)
-  return mode
 }
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
@@ -258,6 +258,6 @@ export function concurrentlyChanged({ problemContext }: PostgresStagedTable): Wa
 function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows cannot be merged into ${problemContext.qualifiedName}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with a full load (REPLACE).`,
+    `Rows cannot be merged into ${problemContext.qualifiedName}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with "rebuild": true, which replaces all rows.`,
   )
 }

@@ -1,10 +1,9 @@
-import type { PlannedTable, PlanOptions } from '../../warehouse.ts'
+import { keepsRows, type PlannedTable, type PlanOptions } from '../../warehouse.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { planEvolution, planPublication } from './plan-publication.ts'
 import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
 import { tableNotOwned, warehouseProblem } from '../problems.ts'
-import { mergeModeOf } from './merge.ts'
 import { qualifyName } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
 import { rowsAfterPublication } from './staged-rows-preview.ts'
@@ -47,7 +46,7 @@ async function planLoadedTable(
       if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
       if (!staging) throw stagingTableMissing(load)
       const last = currentShape?.last
-      const merging = mergeModeOf(load, options) === 'MERGE' && currentShape?.partition !== undefined
+      const merging = keepsRows(options.mode) && currentShape?.partition !== undefined
       const { table: plan } = planPublication(load, { currentShape, staging, merging })
       const { rows } = await client.query<{ count: number }>(
         `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, currentShape)}) r`,

@@ -9,6 +9,7 @@ import {
   type PublishOptions,
   type ReadyTable,
   busyProblem,
+  keepsRows,
 } from '../../warehouse.ts'
 import { describeReadyTable } from '../../ready-to-publish.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
@@ -17,7 +18,7 @@ import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
-import { mergeModeOf, prepareMerges } from './merge.ts'
+import { prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
 import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
@@ -57,7 +58,8 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
   const { options } = publishing
   const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')
-  const loads = await prepareLoads(publishing, signal)
+  const keepsPrevious = options.keepsPrevious === true && publishing.retention.days > 0
+  const loads = await prepareLoads({ ...publishing, options: { ...options, keepsPrevious } }, signal)
   await options.gate?.(
     loads.map((load) => readyTableOf(load, options)),
     signal,
@@ -111,16 +113,16 @@ export async function prepareLoads(
     pools,
     loads: stagedTables,
     options,
-  }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
+  }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode' | 'keepsPrevious'> },
   signal: AbortSignal,
 ): Promise<PostgresStagedTable[]> {
   const loads = stagedTables.toSorted((one, other) =>
     one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
   )
-  const merging = options.mode === 'MERGE'
+  const merging = keepsRows(options.mode)
   const shapes = new Map<PostgresStagedTable, ShapesToPublish>()
   for (const load of loads) shapes.set(load, await completeStagingTable(pools, load, merging, signal))
-  if (merging) await prepareMerges(pools, loads, signal)
+  if (merging) await prepareMerges(pools, loads, options, signal)
   for (const [load, { staging, currentShape }] of shapes)
     await Promise.all([
       indexAndAnalyze(pools, load, staging, signal),
@@ -130,7 +132,7 @@ export async function prepareLoads(
 }
 
 export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
-  describeReadyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.copiedRows, load.records)
+  describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.records)
 
 async function waitUntilVisible(
   { pools, options, waitMs }: PublishRequest,
@@ -161,7 +163,7 @@ async function swapAll(
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
     const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, lockTimeoutMs))
+    for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read, lockTimeoutMs))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
@@ -211,14 +213,13 @@ function entryOf(
   { load, partition, tableRows, published, feed, profile }: TableSwap,
   options: PublishOptions,
 ): LedgerEntry {
-  const mode = mergeModeOf(load, options)
   return {
     run,
     partition,
     published,
     fedColumns: fedColumns(feed),
     feed,
-    mode,
+    mode: options.mode ?? 'REPLACE',
     tableRows,
     cursor: options.cursors?.[load.target.table],
     profile,

@@ -175,9 +175,9 @@ export function rowsAfterPublication(
     return `select ${formatColumnList(columns)} from ${staged}`
 
   const old = qualifyName('sluice', currentShape.partition)
-  const hasSameKey = merge.keys
-    .map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`)
-    .join(' and ')
+  // If there is no key, no row of the load replaces a row of the table.
+  const hasSameKey =
+    merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
   const loadedColumns = new Set(merge.columns ?? stagedColumns)
   // Columns that the load did not read keep the values of the published row. New rows have none, hence the left join.
   const mergedColumns = columns.map(

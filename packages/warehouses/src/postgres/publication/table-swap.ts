@@ -1,8 +1,9 @@
+import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
 import { type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
-import type { PublishedTable } from '../../warehouse.ts'
+import { keepsRows, type PublishedTable } from '../../warehouse.ts'
 import { type DependentView, dependentViews } from '../views/dependent-views.ts'
-import { type FeedMemory, fedColumns } from '../../shape/remembered-feed.ts'
+import { type FeedMemory, columnsToReplace } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publication.ts'
 import type { TablePlan } from '../../shape/plan-table.ts'
@@ -35,7 +36,7 @@ export interface TableSwap {
 export async function planSwap(
   client: ClientBase,
   load: PostgresStagedTable,
-  mode: 'REPLACE' | 'MERGE',
+  mode: WriteMode | undefined,
   read: string,
   lockTimeoutMs: number,
 ): Promise<TableSwap> {
@@ -71,7 +72,7 @@ export async function planSwap(
   if (!current?.owned) throw tableNotOwned(load.problemContext)
   if (current.partition !== before.partition) await client.query(blockPartition(current).join(';'))
   const { last } = current
-  const merging = mode === 'MERGE' && current.partition !== undefined
+  const merging = keepsRows(mode) && current.partition !== undefined
   const { table: plan, feed } = planPublication(load, { currentShape: current, staging, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
@@ -144,7 +145,7 @@ async function planMergeInPlace(
   const { load } = swap
   const { last } = current
   if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = fedColumns(feedOf(current))
+  load.fedBefore = columnsToReplace(feedOf(current), load.target.shape)
   if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)

@@ -1,12 +1,19 @@
 import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
 import type { StagedRecords } from '../../load-target.ts'
-import { buildDeletedCondition, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import {
+  buildDeletedCondition,
+  duplicateKey,
+  replacedColumns,
+  stagedRecords,
+  wasKeyedBy,
+} from '../../ready-to-publish.ts'
+import { findDuplicateKey } from './find-duplicate-key.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
-import { fedColumns } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/remembered-feed.ts'
+import { feedOf } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
-import { feedOf } from '../staging/plan-table.ts'
 import type { RelationMark } from '../ledger.ts'
 import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
 
@@ -25,7 +32,7 @@ export interface MergeInput {
   deletedColumn?: string | undefined
 }
 
-/** Returns a query for all rows of the merged table, in the column types of the staging table. */
+/** Returns a query for all rows of the merged table, in the column types of the staging table. Without keys, it adds the increment's rows. */
 export function buildMergeQuery(
   dialect: SqlDialect,
   { staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput,
@@ -34,15 +41,19 @@ export function buildMergeQuery(
   const { quoted } = names
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
   const table = names.place(currentShape)
+  const isAppend = keys.length === 0
   const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
   const keptExpressions = columns.map(({ name, type }) =>
     liveColumns.has(name)
       ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
       : `cast(null as ${type}) as ${quoted(name)}`,
   )
-  const notReplacedParts = records && liveColumns.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
+  const stays = [
+    ...(isAppend ? [] : [`not exists (select 1 from ${staging} as incoming where ${sameKey})`]),
+    ...(records && liveColumns.has(records.column) ? [`not ${isPartOf(dialect, records)}`] : []),
+  ]
   const incomingExpressions = columns.map(({ name }, index) =>
-    replaced.includes(name) || !liveColumns.has(name)
+    isAppend || replaced.includes(name) || !liveColumns.has(name)
       ? `incoming.${quoted(name)} as ${quoted(name)}`
       : keptExpressions[index]!,
   )
@@ -52,9 +63,9 @@ export function buildMergeQuery(
     expression: (name) => `incoming.${quoted(name)}`,
   })
   const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
-  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}${deletedFilter}
+  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${isAppend ? '' : ` left join ${table} as live on ${sameKey}`}${deletedFilter}
 union all
-select ${keptExpressions.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
+select ${keptExpressions.join(', ')} from ${table} as live${stays.length > 0 ? ` where ${stays.join(' and ')}` : ''}`
 }
 
 /**
@@ -77,7 +88,7 @@ export interface MergedTable extends TablePlace {
 
 /**
  * Writes the merged table. It writes all rows again, so readers never see half of an increment, and a repeated increment changes
- * nothing. The query runs as the client's user, so it can read only what the client may read.
+ * nothing. The query runs as the client's user, so it can read only what the client may read. Throws DUPLICATE_KEY.
  */
 export async function writeMergedTable(
   dialect: SqlDialect,
@@ -90,7 +101,7 @@ export async function writeMergedTable(
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with "rebuild": true, which replaces all rows.`,
     )
   const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
   const keys = new Set(load.keys)
@@ -116,15 +127,25 @@ export async function writeMergedTable(
     staging: load.stagingTable,
     columns,
     keys: load.keys,
-    replaced: replacedColumns({ brought: load.brought, fedBefore: fedColumns(feedOf(currentShape)) })!,
+    replaced: replacedColumns({
+      brought: load.brought,
+      fedBefore: columnsToReplace(feedOf(currentShape), load.target.shape),
+    })!,
     currentShape,
     records: stagedRecords(records, load.target.partOf),
     deletedColumn: load.target.deletedColumn,
   }
-  return await withSession(dialect, { role: 'load', signal }, async (session) => {
+  const rows = await withSession(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
     for (const statement of dialect.changes.insert(place, names, buildMergeQuery(dialect, mergeInput)))
       await session.execute(statement)
-    return { ...place, id, rows: await countRows(dialect, session, place) }
+    return countRows(dialect, session, place)
   })
+  // The rows of the table had another key or none before, so several can have the same.
+  const twice =
+    load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)
+      ? undefined
+      : await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
+  if (twice !== undefined) throw duplicateKey(load, twice)
+  return { ...place, id, rows }
 }

@@ -7,6 +7,7 @@ import {
   assertCurrentAttempt,
   type Publication,
   type PublishedTable,
+  keepsRows,
   type PublishOptions,
 } from '../../warehouse.ts'
 import {
@@ -18,6 +19,7 @@ import {
   assertViewsCompile,
   hasUncheckedViews,
 } from '../views/dependent-views.ts'
+import { findDuplicateKey } from './find-duplicate-key.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
@@ -58,7 +60,7 @@ export async function publishRun(
   const [first] = loads
   if (!first) throw new Error('Nothing to publish.')
   const { run } = first.target
-  const merging = options.mode === 'MERGE'
+  const { mode } = options
   try {
     const findEarlierPublication = async () =>
       withSession(dialect, { role: 'service', signal }, async (session) => {
@@ -69,7 +71,11 @@ export async function publishRun(
     if (published) return published
     await assertReadyToPublish(
       loads,
-      { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(dialect, load, signal) },
+      {
+        mode,
+        gate: options.gate,
+        findDuplicateKey: (load) => findDuplicateKey(dialect, load.keys, load.stagingTable, signal),
+      },
       signal,
     )
     await failpoint('before-swap')
@@ -86,7 +92,7 @@ export async function publishRun(
           planned[index] = await planPublication(
             dialect,
             load,
-            { merging, records: recordsOf(loads, load.target) },
+            { merging: keepsRows(mode), records: recordsOf(loads, load.target) },
             signal,
             planned[index],
           )
@@ -198,23 +204,6 @@ async function dropReplacedTables(
   } finally {
     await session[Symbol.asyncDispose]()
   }
-}
-
-/** Returns a primary key that several rows share; undefined if all keys are unique. */
-async function findDuplicateKey(
-  dialect: SqlDialect,
-  load: SqlStagedTable,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const keys = load.keys.map((name) => dialect.names.quoted(name)).join(', ')
-  const text = `select ${keys} from ${load.stagingTable} group by ${keys} having count(*) > 1`
-  return withSession(dialect, { role: 'read', signal }, async (session) => {
-    for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
-      const [duplicateKey] = rows
-      return duplicateKey?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
-    }
-    return undefined
-  })
 }
 
 /** Runs the cleanup after the publication, in the background if the caller accepts background work. */

@@ -22,7 +22,7 @@ import {
   type TableShape,
   quotePlace,
 } from '../table-shape.ts'
-import { fedColumns } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
 import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
@@ -155,7 +155,7 @@ export async function stageTable(
       const existing = await readShape(dialect, session, { schema, name: table })
       assertTableOwned(existing, qualifiedName)
       const load = new SqlStagedTable(dialect, target, planTableAfterLoad(dialect, existing, { target }))
-      load.fedBefore = fedColumns(feedOf(existing))
+      load.fedBefore = columnsToReplace(feedOf(existing), target.shape)
       load.id = await createStagingTable(dialect, session, load)
       const mark = tableMark(dialect.types, load.columns)
       await setMark(dialect, session, load.id, {

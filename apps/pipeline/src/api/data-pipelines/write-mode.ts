@@ -1,0 +1,87 @@
+import type { DataPipelineBody, RunBody, WriteMode } from '@sluice/contracts'
+import { problems } from '@sluice/http-server'
+import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
+import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
+import { describeMissingKey, findColumn } from '@sluice/warehouses/write-mode'
+import type { DataPipelineRow } from './records.ts'
+
+type WriteColumns = Pick<DataPipelineRow, 'write_mode' | 'merge_key'>
+
+export const writeModeColumns = ({ writeMode, mergeKey }: Pick<DataPipelineBody, 'writeMode' | 'mergeKey'>) => ({
+  write_mode: writeMode ?? 'REPLACE',
+  merge_key: mergeKey ? JSON.stringify(mergeKey) : null,
+})
+
+export const presentWriteMode = ({ write_mode, merge_key }: WriteColumns) => ({
+  writeMode: write_mode as WriteMode,
+  mergeKey: (merge_key as string[] | null) ?? undefined,
+})
+
+/** Throws 422 for settings that contradict the write mode. */
+export function assertWriteMode(body: DataPipelineBody): void {
+  const { writeMode = 'REPLACE', mergeKey, schemaChanges, continuouslyUpdated } = body
+  if (mergeKey && writeMode !== 'MERGE')
+    throw problems.refused('/mergeKey', 'Only writeMode MERGE has a mergeKey. Remove it, or set writeMode to MERGE.')
+  if (writeMode === 'REPLACE') return
+  if (writeMode === 'MERGE' && !mergeKey && getDefinition(body.type).upload)
+    throw problems.refused(
+      '/mergeKey',
+      'A file has no key by which rows can be merged. Set mergeKey to the columns that identify a row.',
+    )
+  if (schemaChanges === 'REPLACE')
+    throw problems.refused(
+      '/schemaChanges',
+      `With writeMode ${writeMode}, rows of earlier loads stay, so a load cannot replace the columns. Choose EVOLVE, IGNORE_NEW or FAIL.`,
+    )
+  if (continuouslyUpdated)
+    throw problems.refused(
+      '/continuouslyUpdated',
+      `Continuous updates replace all rows at times, which contradicts writeMode ${writeMode}. Use a run trigger instead.`,
+    )
+  if ('incremental' in body && body.incremental)
+    throw problems.refused(
+      '/incremental',
+      `Increments are merged by their own key, which contradicts writeMode ${writeMode}. Remove one of the two.`,
+    )
+}
+
+/** Throws 422 for a run that contradicts the write mode of its pipeline. */
+export function assertRunFitsWriteMode({ type, write_mode: writeMode }: DataPipelineRow, body: RunBody): void {
+  if (body.mode === 'INCREMENTAL' && writeMode !== 'REPLACE')
+    throw problems.refused(
+      '/mode',
+      `An incremental run needs writeMode REPLACE, and this pipeline has ${writeMode}. Leave out mode.`,
+    )
+  if (body.repeatFile && (writeMode !== 'APPEND' || !getDefinition(type).upload))
+    throw problems.refused(
+      '/repeatFile',
+      'Only a pipeline with an uploaded file and writeMode APPEND can repeat a file. Leave out repeatFile.',
+    )
+}
+
+/** Returns sentences about rows of a preview that cannot be merged by the key, as a run would report them. */
+export function describeKeyProblems(
+  { columns, rows }: Pick<SourcePreview, 'columns' | 'rows'>,
+  mergeKey: readonly string[],
+): string[] {
+  if (mergeKey.length === 0) return []
+  const missing = findMissingKey(columns, mergeKey)
+  if (missing !== undefined) return [`A run would fail: ${describeMissingKey(columns, missing)}`]
+  const indexes = mergeKey.map((key) => columns.findIndex(({ name }) => name === findColumn(columns, key)))
+  const keys = rows.map((row) => indexes.map((index) => row[index] ?? null))
+  const texts = keys.map((key) => JSON.stringify(key))
+  return [
+    ...(keys.some((key) => key.includes(null))
+      ? ['A run would fail: a row has no value in a column of mergeKey.']
+      : []),
+    ...(new Set(texts).size < texts.length
+      ? ['A run would fail: two rows have the same values in the columns of mergeKey.']
+      : []),
+  ]
+}
+
+/** Returns a column of the key that the source does not have. */
+export const findMissingKey = (
+  columns: readonly { name: string; label: string }[],
+  mergeKey: readonly string[],
+): string | undefined => mergeKey.find((key) => findColumn(columns, key) === undefined)

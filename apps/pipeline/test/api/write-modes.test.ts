@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { until } from '@sluice/testing/wait-until'
+import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
+import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+import { checkBody, groupBody } from './quality-check-bodies.ts'
+
+let service: Service
+let worker: WorkerProcess
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  worker = await spawnWorker(service.environment)
+  const { id } = await service.identity.client()
+  const nouns = ['SCHEMA', 'DATA_PIPELINE', 'VIEW', 'DATA_QUALITY_CHECK', 'DATA_QUALITY_CHECK_GROUP'] as const
+  const roles = nouns.map((noun) => `ROLE_MANAGE_${noun}` as const)
+  owner = service.as(await service.identity.person(id, roles as never))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(async () => {
+  await worker?.[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+const make = async (path: string, body: object) => (await owner.post(`/${path}`).send(body).expect(201)).body
+const made = async (changes: object): Promise<string> =>
+  `/data-pipelines/${(await make('data-pipelines', pipelineBody(schema, changes))).id}`
+const merging = (mergeKey: string[], changes: object = {}) => made({ writeMode: 'MERGE', mergeKey, ...changes })
+
+const upload = async (path: string, content: string, name = 'month.csv') =>
+  (await owner.post(`${path}/file?name=${name}`).type('text/csv').send(content).expect(200)).body
+
+async function run(path: string, body: object = {}, operation = 'run') {
+  const { body: started } = await owner.post(`${path}/${operation}`).send(body).expect(202)
+  return until(async () => {
+    const { body: runs } = await owner.get(`${path}/runs`).expect(200)
+    return runs.find((one: { taskId: string; finished?: string }) => one.taskId === started.data.taskId && one.finished)
+  })
+}
+
+async function load(path: string, content: string, body: object = {}) {
+  const file = await upload(path, content)
+  return { ...(await run(path, body)), file }
+}
+
+async function change(path: string, changes: object, status = 200) {
+  const { body } = await owner.get(path).expect(200)
+  return (
+    await owner
+      .put(path)
+      .send({ ...body, ...changes })
+      .expect(status)
+  ).body
+}
+
+const rowsOf = async (path: string) =>
+  (await owner.get(`${path}/data`).expect(200)).body.rows
+    .map((row: (string | number | null)[]) => row.map((cell) => cell ?? '').join(' '))
+    .toSorted()
+
+describe('the writeMode of a pipeline', () => {
+  it('is REPLACE by default, and is stored and returned with its key', async () => {
+    const path = await made({})
+    expect((await owner.get(path)).body).toMatchObject({ writeMode: 'REPLACE' })
+    expect(await change(path, { writeMode: 'MERGE', mergeKey: ['id'] })).toMatchObject({ mergeKey: ['id'] })
+    expect(await change(path, { name: 'Renamed' })).toMatchObject({ writeMode: 'MERGE', mergeKey: ['id'] })
+    expect(await change(path, { writeMode: 'REPLACE', mergeKey: null })).not.toHaveProperty('mergeKey')
+  })
+
+  it.each([
+    ['a key without MERGE', { writeMode: 'APPEND', mergeKey: ['id'] }, '/mergeKey'],
+    ['MERGE of a file without a key', { writeMode: 'MERGE' }, '/mergeKey'],
+    ['schemaChanges REPLACE', { writeMode: 'APPEND', schemaChanges: 'REPLACE' }, '/schemaChanges'],
+    [
+      'continuous updates',
+      { writeMode: 'APPEND', continuouslyUpdated: true, continuousUpdateInterval: 15 },
+      '/continuouslyUpdated',
+    ],
+    [
+      'increments',
+      {
+        type: 'SQL_DATABASE_D',
+        jdbcSource: { hostname: 'db.invalid', database: 'registry', username: 'reader', password: 'not very secret' },
+        tables: [{ name: 'cases' }],
+        csvOptions: undefined,
+        incremental: { cursorColumn: 'at', key: ['id'] },
+        writeMode: 'APPEND',
+      },
+      '/incremental',
+    ],
+  ])('contradicts %s', async (_what, changes, pointer) => {
+    const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(422)
+    expect(body.errors).toEqual([{ pointer, detail: expect.stringMatching(/\. [A-Z].*\.$/) }])
+  })
+
+  it('refuses incremental runs, and repeated files where no file is added', async () => {
+    const appends = await made({ writeMode: 'APPEND' })
+    const replaces = await made({})
+    for (const path of [appends, replaces]) await upload(path, 'id\n1\n')
+    const refused = async (path: string, body: object) =>
+      (await owner.post(`${path}/run`).send(body).expect(422)).body.errors[0].pointer
+    expect(await refused(appends, { mode: 'INCREMENTAL' })).toBe('/mode')
+    expect(await refused(replaces, { repeatFile: true })).toBe('/repeatFile')
+  })
+})
+
+describe('monthly files with writeMode APPEND', () => {
+  it('are each added once, also if a file is loaded or uploaded again', async () => {
+    const path = await made({ writeMode: 'APPEND' })
+    expect(await load(path, 'id,n\n1,10\n2,20\n')).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    expect(await load(path, 'id,n\n2,20\n3,70000\n')).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    const all = ['1 10', '2 20', '2 20', '3 70000']
+    expect(await rowsOf(path)).toEqual(all)
+    const again = 'The rows of "month.csv" are already in the table, so nothing was added.'
+    expect(await run(path)).toMatchObject({
+      status: 'WARNING',
+      rowsWritten: 0,
+      message: expect.stringContaining(again),
+    })
+    const older = await load(path, 'id,n\n1,10\n2,20\n')
+    expect(older).toMatchObject({
+      status: 'WARNING',
+      file: { mismatch: expect.stringMatching(/add nothing.*repeatFile/) },
+    })
+    expect(await run(path, { dryRun: true })).toMatchObject({
+      status: 'WARNING',
+      message: expect.stringContaining(again),
+    })
+    expect(await rowsOf(path)).toEqual(all)
+    expect(await run(path, { repeatFile: true })).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    expect(await rowsOf(path)).toEqual([...all, '1 10', '2 20'].toSorted())
+    const { body } = await owner.get(path).expect(200)
+    expect(body.status.tables).toMatchObject([{ rowCount: 6 }])
+    expect((await owner.get(`${path}/profile`).expect(200)).body).toMatchObject({ scope: 'LOAD' })
+  })
+
+  it('do not add the file that was loaded before the mode was changed', async () => {
+    const path = await made({})
+    await load(path, 'id\n1\n')
+    await change(path, { writeMode: 'APPEND' })
+    expect(await run(path)).toMatchObject({ status: 'WARNING' })
+    await load(path, 'id\n2\n')
+    expect(await rowsOf(path)).toEqual(['1', '2'])
+    await change(path, { writeMode: 'REPLACE' })
+    await load(path, 'id\n3\n')
+    expect(await rowsOf(path)).toEqual(['3'])
+  })
+
+  it('add and widen columns, warn once of a missing one, and refuse a wrong file', async () => {
+    const path = await made({ writeMode: 'APPEND' })
+    await load(path, 'id,n,note\n1,10,a\n')
+    const wider = await load(path, 'id,n,extra\n2,70000,x\n')
+    expect(wider.file.mismatch).toBe(
+      'Columns of the last load that the file does not have: "note". A run would keep these columns and leave them empty in its rows. Columns that the last load did not have: "extra". A run would add these columns to the table. A run would change the type of column "n" from SMALLINT to INTEGER.',
+    )
+    expect(wider).toMatchObject({ status: 'WARNING' })
+    expect(await load(path, 'id,n,extra\n3,1,y\n')).toMatchObject({ status: 'OK' })
+    expect(await rowsOf(path)).toEqual(['1 10 a ', '2 70000  x', '3 1  y'])
+    const wrong = await load(path, 'town,mayor\nOslo,Anne\n')
+    expect(wrong).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
+    expect(wrong.file.mismatch).toMatch(/^A run would fail, because the source has no column of the last load\./)
+    const empty = await load(path, 'id,n,extra\n')
+    expect(empty.file.mismatch).toBe('The file has no records, so a run would change no rows.')
+    expect(empty).toMatchObject({ status: 'WARNING', message: expect.stringContaining('so the table is unchanged') })
+    expect(await rowsOf(path)).toHaveLength(3)
+  })
+
+  it('can be undone, and are added after that', async () => {
+    const path = await made({ writeMode: 'APPEND' })
+    await load(path, 'id\n1\n')
+    await load(path, 'id\n2\n')
+    expect(await run(path, {}, 'restore')).toMatchObject({ status: 'OK', action: 'RESTORE' })
+    expect(await rowsOf(path)).toEqual(['1'])
+    expect(await run(path, { dryRun: true })).toMatchObject({ plannedTables: [{ rowsBefore: 1, rowsAfter: 2 }] })
+    expect(await run(path)).toMatchObject({ status: 'OK', rowsWritten: 1 })
+    expect(await rowsOf(path)).toEqual(['1', '2'])
+  })
+
+  it('start again with a run that rebuilds the table', async () => {
+    const path = await made({ writeMode: 'APPEND' })
+    await load(path, 'id\n1\n')
+    await load(path, 'town\nOslo\n', { rebuild: true })
+    expect(await rowsOf(path)).toEqual(['Oslo'])
+    await load(path, 'town\nBergen\n')
+    expect(await rowsOf(path)).toEqual(['Bergen', 'Oslo'])
+  })
+
+  it('pass a gate that sees the rows of the whole table, and feed a view', async () => {
+    const query = 'select n from sums group by n having count(*) > 1'
+    const check = await make('data-quality-checks', checkBody({ query }))
+    const dataQualityCheckGroup = await make('data-quality-check-groups', groupBody({ dataQualityChecks: [check] }))
+    const path = await made({
+      writeMode: 'APPEND',
+      dataQualityCheckGroup,
+      dataWarehouseTarget: { schema: { id: schema }, tableName: 'sums' },
+      transformation: { sqlStatements: [{ statement: 'update sums set n = n + 1' }] },
+    })
+    await load(path, 'n\n1\n')
+    expect(await load(path, 'n\n2\n')).toMatchObject({ status: 'OK' })
+    expect(await load(path, 'n\n3\n1\n')).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
+    expect(await rowsOf(path)).toEqual(['2', '3'])
+  })
+})
+
+describe('files with writeMode MERGE', () => {
+  it('change the rows with the same key, add others, and leave the rest', async () => {
+    const path = await merging(['Case No'])
+    await load(path, 'Case No,State,Note\n1,open,a\n2,open,b\n')
+    expect(await load(path, 'Case No,State,Note\n2,closed,\n3,open,c\n')).toMatchObject({
+      status: 'OK',
+      rowsWritten: 2,
+    })
+    const merged = ['1 open a', '2 closed ', '3 open c']
+    expect(await rowsOf(path)).toEqual(merged)
+    expect(await run(path)).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    expect(await rowsOf(path)).toEqual(merged)
+    await run(path, {}, 'restore')
+    expect(await rowsOf(path)).toEqual(merged)
+    const { columns } = (await owner.get(`${path}/table`).expect(200)).body
+    expect(columns.filter(({ primaryKey }: { primaryKey: boolean }) => primaryKey)).toMatchObject([{ name: 'case_no' }])
+  })
+
+  it.each([
+    ['several rows with the same key', 'id,n\n2,b\n2,c\n', 'DUPLICATE_KEY', /Key \(id\)=\(2\) is duplicated/],
+    ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in primary key column "id"/],
+    ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*Its columns are "other", "n"\./],
+  ])('with %s fail in one sentence and leave the table unchanged', async (_what, content, errorCode, message) => {
+    const path = await merging(['id'])
+    await load(path, 'id,n\n1,a\n')
+    const failed = await load(path, content)
+    expect(failed).toMatchObject({ status: 'FAILED', errorCode, message: expect.stringMatching(message) })
+    if (errorCode === 'KEY_COLUMN_MISSING') expect(failed.file.mismatch).toMatch(/^A run would fail: .*no column "id"/)
+    expect(await rowsOf(path)).toEqual(['1 a'])
+  })
+
+  it('follow a changed key and type, or fail in one sentence if the rows of the table do not allow it', async () => {
+    const path = await merging(['id'])
+    await load(path, 'id,n,town\n1,a,Oslo\n2,a,Oslo\n')
+    await change(path, { mergeKey: ['n'] })
+    expect(await load(path, 'id,n,town\n3,c,Bergen\n')).toMatchObject({ status: 'FAILED', errorCode: 'DUPLICATE_KEY' })
+    await change(path, { mergeKey: ['id', 'n'] })
+    expect(await load(path, 'id,n,town\nx1,a,Bergen\n2,a,Vadso\n')).toMatchObject({ status: 'OK' })
+    expect(await rowsOf(path)).toEqual(['1 a Oslo', '2 a Vadso', 'x1 a Bergen'])
+    await change(path, { mergeKey: ['area'] })
+    const lacking = await load(path, 'id,n,area\n5,e,north\n')
+    expect(lacking).toMatchObject({
+      status: 'FAILED',
+      message: expect.stringMatching(/no value in key column "area", which is new/),
+    })
+    await change(path, { writeMode: 'APPEND', mergeKey: null })
+    await load(path, 'id,n,town\n2,a,Hamar\n')
+    expect(await rowsOf(path)).toEqual(['1 a Oslo', '2 a Hamar', '2 a Vadso', 'x1 a Bergen'])
+  })
+
+  it('are announced by a preview whose rows cannot be merged', async () => {
+    const path = await merging(['id'])
+    await upload(path, 'id,n\n1,a\n1,b\n,c\n')
+    const { body: pipeline } = await owner.get(path).expect(200)
+    const notes = async (changes: object = {}) => {
+      const { body } = await owner
+        .post('/data-pipelines/preview')
+        .send({ ...pipeline, ...changes })
+        .expect(200)
+      return body.notes.filter((note: string) => note.startsWith('A run would'))
+    }
+    expect(await notes()).toEqual([
+      'A run would fail: a row has no value in a column of mergeKey.',
+      'A run would fail: two rows have the same values in the columns of mergeKey.',
+    ])
+    expect(await notes({ mergeKey: ['n'] })).toEqual([])
+    expect(await notes({ mergeKey: ['x'] })).toEqual([expect.stringMatching(/^A run would fail: .*no column "x"/)])
+  })
+})

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { WriteMode } from '@sluice/contracts'
+import { drawCount } from '@sluice/testing/random-case-count'
+import { describeUnless } from '@sluice/testing/skip-tests'
+import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import fc from 'fast-check'
+import type { ReadRequest } from '../../connector.ts'
+import { listener, type Loading, never, openLoading, word } from './load-from-store.ts'
+import { kindsOfStores, type TestStore } from './test-stores.ts'
+
+/** All stores share the code under test, so one of them is enough. */
+const [kind] = kindsOfStores.toSorted((one, other) => Number(one.isSlow) - Number(other.isSlow))
+
+describeUnless(kind!.missing)('objects that are appended or merged', () => {
+  let store: TestStore
+  let loading: Loading
+  beforeAll(async () => {
+    store = await kind!.start()
+    loading = await openLoading()
+  })
+  afterAll(async () => {
+    await loading?.[Symbol.asyncDispose]()
+    await store?.[Symbol.asyncDispose]()
+  })
+
+  async function load(reading: ReadRequest, table: string, writeMode: WriteMode, mergeKey?: string[]) {
+    const { heard, report } = listener()
+    const cursor = await loading.scratch.warehouse.loader.findCursor('health', table)
+    const request: ReadRequest = { ...reading, writeMode, table, ...(cursor !== undefined && { cursor }) }
+    const tables = await loadFeeds({
+      feeds: loading.kinds[reading.type]!.read(request, report, never),
+      warehouse: loading.scratch.warehouse,
+      target: { schema: 'health', table },
+      run: word('run'),
+      attempt: 1,
+      mode: writeMode,
+      keepsPrevious: true,
+      mergeKey,
+      shape: { hasAllColumns: true },
+      isCurrentAttempt: async () => true,
+      signal: never,
+      rejected: () => ({ count: 0 }),
+    })
+    return { tables, logs: heard.logs }
+  }
+
+  async function rowsOf(table: string, names: readonly string[]) {
+    const columns = (await loading.columns(table)).map((column) => column.split(' ')[0]!)
+    const rows = await loading.rows(table)
+    return rows.map((row) => names.map((name) => row[columns.indexOf(name)] ?? '').join(' ')).toSorted()
+  }
+
+  it('are each in the table once in their newest version, for random histories of APPEND', async () => {
+    const change = fc.record({
+      name: fc.constantFrom('a', 'b', 'c'),
+      rows: fc.option(fc.array(fc.constantFrom('x', 'y'), { minLength: 1, maxLength: 3 })),
+    })
+    const histories = fc.array(fc.array(change, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(histories, async (history) => {
+        const folder = word('months_')
+        const stored = new Map<string, string[]>()
+        const model = new Map<string, string[]>()
+        const put = async (name: string, rows: string[]) => {
+          stored.set(name, rows)
+          // A version of an object differs by its time or its content: the number makes each content unique.
+          const text = ['n,value', ...rows.map((value) => `${Math.random()},${value}`), ''].join('\n')
+          await store.put(`${folder}/${name}.csv`, text)
+        }
+        await put('first', ['x'])
+        for (const changes of [[], ...history]) {
+          for (const { name, rows } of changes)
+            if (rows) await put(name, rows)
+            else if (stored.delete(name)) await store.remove(`${folder}/${name}.csv`)
+          await load(store.reading(`${folder}/`), folder, 'APPEND')
+          for (const [name, rows] of stored) model.set(name, rows)
+          const expected = [...model].flatMap(([name, rows]) => rows.map((value) => `${folder}/${name}.csv ${value}`))
+          expect(await rowsOf(folder, ['_object_key', 'value'])).toEqual(expected.toSorted())
+        }
+      }),
+      { numRuns: drawCount({ short: 2, long: 40 }), endOnFailure: true },
+    )
+  })
+
+  it('are read only when they are new or changed, also with other settings or after they were all deleted', async () => {
+    const folder = word('months_')
+    await store.put(`${folder}/01.csv`, 'id,n\n1,a\n')
+    await load(store.reading(`${folder}/`), folder, 'APPEND')
+    await store.put(`${folder}/02.csv`, 'id,n\n2,b\n')
+    const { logs } = await load(store.reading(`${folder}/`), folder, 'APPEND')
+    expect(logs).toContain('1 object is new; 1 is unchanged.')
+    const other = store.reading(`${folder}/*.csv`, { settings: { csvOptions: { nullValues: ['-'] } } })
+    expect((await load(other, folder, 'APPEND')).tables).toEqual([])
+    for (const name of ['01', '02']) await store.remove(`${folder}/${name}.csv`)
+    expect((await load(other, folder, 'APPEND')).tables).toEqual([])
+    expect(await rowsOf(folder, ['id', 'n'])).toEqual(['1 a', '2 b'])
+  })
+
+  it('add a single object again each time that it was written', async () => {
+    const key = `${word('latest_')}.csv`
+    const table = word('latest_')
+    await store.put(key, 'id\n1\n')
+    await load(store.reading(key), table, 'APPEND')
+    expect((await load(store.reading(key), table, 'APPEND')).tables).toEqual([])
+    await store.put(key, 'id\n22\n')
+    await load(store.reading(key), table, 'APPEND')
+    expect(await rowsOf(table, ['id'])).toEqual(['1', '22'])
+  })
+
+  it('are merged by a key across objects, and refused if two objects of a run have the same key', async () => {
+    const folder = word('states_')
+    await store.put(`${folder}/01.csv`, 'id,state\n1,open\n2,open\n')
+    await load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])
+    await store.put(`${folder}/02.csv`, 'id,state\n2,closed\n3,open\n')
+    await load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])
+    const merged = ['1 open', '2 closed', '3 open']
+    expect(await rowsOf(folder, ['id', 'state'])).toEqual(merged)
+    for (const name of ['03', '04']) await store.put(`${folder}/${name}.csv`, 'id,state\n3,gone\n')
+    await expect(load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])).rejects.toMatchObject({
+      code: 'DUPLICATE_KEY',
+    })
+    expect(await rowsOf(folder, ['id', 'state'])).toEqual(merged)
+  })
+})

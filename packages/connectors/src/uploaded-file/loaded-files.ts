@@ -1,0 +1,52 @@
+import type { ReadReporter, RowStream } from '@sluice/row-stream'
+import type { ReadRequest } from '../connector.ts'
+
+/** The cursor of uploaded files. The warehouse stores it with the rows, so it lists exactly the files whose rows are in the table. */
+interface LoadedFiles {
+  version: 1
+  /** SHA-256 digests in hexadecimal, the newest last. */
+  sha256: readonly string[]
+}
+
+/** Each publication stores the list again, so its length is limited. The oldest files are forgotten first. */
+const mostRemembered = 1_000
+
+function parseLoadedFiles(cursor: unknown): readonly string[] {
+  const { version, sha256 } = (cursor ?? {}) as Partial<LoadedFiles>
+  return version === 1 && Array.isArray(sha256) ? sha256 : []
+}
+
+/** Returns whether the rows of the file are in the table with this cursor. */
+export const isFileLoaded = (cursor: unknown, sha256: string): boolean => parseLoadedFiles(cursor).includes(sha256)
+
+interface FileInput {
+  file?: { name: string; sha256?: string }
+  repeatFile?: boolean
+}
+
+/**
+ * Reads a file, and adds it to the cursor. If the rows are appended, yields nothing for a file whose rows are already in the table, unless the
+ * run asks for them again.
+ */
+export async function* readNewFile(
+  { input, cursor, writeMode }: ReadRequest,
+  report: ReadReporter,
+  read: () => AsyncIterable<RowStream>,
+): AsyncGenerator<RowStream, void, void> {
+  const { file, repeatFile } = input as FileInput
+  const sha256 = file?.sha256
+  if (sha256 === undefined) return yield* read()
+  if (writeMode === 'APPEND' && !repeatFile && isFileLoaded(cursor, sha256)) {
+    report.nothingNew?.(describeLoadedFile(file!.name))
+    return
+  }
+  const before = writeMode === 'APPEND' || writeMode === 'MERGE' ? parseLoadedFiles(cursor) : []
+  const after: LoadedFiles = {
+    version: 1,
+    sha256: [...before.filter((one) => one !== sha256), sha256].slice(-mostRemembered),
+  }
+  for await (const feed of read()) yield { ...feed, cursor: () => after }
+}
+
+export const describeLoadedFile = (name: string): string =>
+  `The rows of "${name}" are already in the table, so nothing was added. To add them again, run with "repeatFile": true.`

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import { expect, it } from '@jest/globals'
+import type { WriteMode } from '@sluice/contracts'
+import type { RowStream } from '@sluice/row-stream'
+import { drawCount } from '@sluice/testing/random-case-count'
+import fc from 'fast-check'
+import { type FeedsToLoad, loadFeeds } from '../src/load-feeds.ts'
+import type { Warehouse } from '../src/warehouse.ts'
+import { columns, given, never } from './row-fixtures.ts'
+import { type Given, rowsIn } from './warehouse-under-test.ts'
+
+type Cell = string | null
+interface Row {
+  id: string
+  a: Cell
+  b: Cell
+}
+interface Load {
+  step: WriteMode
+  /** The columns of the load besides the id, and the type of `a`. */
+  names: ('a' | 'b')[]
+  type: 'INTEGER' | 'TEXT'
+  rows: readonly Row[]
+  /** Whether a second attempt at the run follows. */
+  retried: boolean
+}
+type Step = Load | { step: 'RESTORE' }
+
+/** The rows of a table and of the version before it, in memory. */
+interface Model {
+  rows: readonly Row[]
+  before: readonly Row[] | undefined
+}
+
+/** Returns the rows after a load; undefined if the load is refused, because several rows would have the same key. */
+function rowsAfter(rows: readonly Row[], { step, names, rows: sent }: Load): readonly Row[] | undefined {
+  const loaded = sent.map((row): Row => ({ id: row.id, a: null, b: null, ...pick(row, names) }))
+  if (step === 'REPLACE') return loaded
+  if (step === 'APPEND') return [...rows, ...loaded]
+  const ids = new Set(loaded.map(({ id }) => id))
+  const merged = [...rows.filter(({ id }) => !ids.has(id)), ...loaded]
+  return new Set(merged.map(({ id }) => id)).size === merged.length ? merged : undefined
+}
+
+const pick = (row: Row, names: readonly ('a' | 'b')[]) => Object.fromEntries(names.map((name) => [name, row[name]]))
+const inOrder = (rows: readonly Row[]): string[] => rows.map(({ id, a, b }) => JSON.stringify([id, a, b])).toSorted()
+
+const digit = fc.constantFrom(null, '1', '2')
+const row = fc.record({ id: fc.constantFrom('1', '2', '3', '4'), a: digit, b: digit })
+const load = fc.record({
+  step: fc.constantFrom<WriteMode>('REPLACE', 'APPEND', 'APPEND', 'MERGE', 'MERGE'),
+  names: fc.constantFrom<('a' | 'b')[]>(['a'], ['b'], ['a', 'b']),
+  type: fc.constantFrom<Load['type']>('INTEGER', 'TEXT'),
+  rows: fc.array(row, { maxLength: 4 }),
+  retried: fc.boolean(),
+})
+const step = fc.oneof(
+  { arbitrary: load, weight: 4 },
+  { arbitrary: fc.constant({ step: 'RESTORE' as const }), weight: 1 },
+)
+
+const feedOf = ({ names, type, rows }: Load): RowStream => {
+  const types = { id: 'INTEGER', ...Object.fromEntries(names.map((name) => [name, name === 'a' ? type : 'TEXT'])) }
+  const shown = rows.map((one) => [one.id, ...names.map((name) => one[name])])
+  return { table: '', columns: columns(types), content: given(shown) }
+}
+
+async function* only(...feeds: RowStream[]): AsyncGenerator<RowStream> {
+  yield* feeds
+}
+
+/** A table equals an independent model in memory after any sequence of loads in any mode, each of which takes effect once. */
+export function lawOfWriteModes(subject: Given): void {
+  it('equals a model in memory after random loads that replace, append and merge, and restores', async () => {
+    const { warehouse } = subject
+    const hasUndo = await warehouse.loader.findPrevious('health', 'no_table').then(
+      () => true,
+      () => false,
+    )
+    let round = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 2, maxLength: 6 }),
+        fc.boolean(),
+        async (steps: readonly Step[], keepsPrevious) => {
+          round += 1
+          const table = `written_${round}`
+          let model: Model | undefined
+          for (const one of steps) {
+            // Without `keepsPrevious`, some warehouses change the rows in place, so a restore goes further back.
+            if (one.step === 'RESTORE')
+              model = hasUndo && keepsPrevious ? await restore(warehouse, table, model) : model
+            else model = await loadAndCompare(warehouse, table, model, one, keepsPrevious)
+            if (model) expect(await readRows(warehouse, table)).toEqual(inOrder(model.rows))
+            if (model) expect((await warehouse.catalog.findTable('health', table))?.rowCount).toBe(model.rows.length)
+          }
+        },
+      ),
+      { numRuns: drawCount({ short: 5, long: 150 }) },
+    )
+  })
+}
+
+async function loadAndCompare(
+  warehouse: Warehouse,
+  table: string,
+  model: Model | undefined,
+  one: Load,
+  keepsPrevious: boolean,
+): Promise<Model | undefined> {
+  const after = rowsAfter(model?.rows ?? [], one)
+  const run = randomUUID()
+  const shown: string[][] = []
+  const job = (attempt: number): FeedsToLoad => ({
+    warehouse,
+    feeds: only(feedOf(one)),
+    target: { schema: 'health', table },
+    run,
+    attempt,
+    mode: one.step,
+    keepsPrevious,
+    mergeKey: ['id'],
+    shape: { hasAllColumns: true },
+    isCurrentAttempt: async () => true,
+    signal: never,
+    rejected: () => ({ count: 0 }),
+    async gate(tables, signal) {
+      await using preview = await warehouse.loader.exposeStagedRows(tables, { run, attempt })
+      const query = { text: `select * from ${table}`, schemas: [preview.schema], limit: 100, offset: 0 }
+      const { columns: names, rows } = await warehouse.queries.query(query, signal)
+      shown.push(inOrder(rows.map((cells) => toRow(names, cells))))
+    },
+  })
+  const loaded = await loadFeeds(job(1)).catch((error: unknown) => error)
+  if (!after) {
+    expect(loaded).toMatchObject({ code: 'DUPLICATE_KEY' })
+    return model
+  }
+  expect(loaded).toMatchObject([{ table, rows: one.rows.length }])
+  expect(shown).toEqual([inOrder(after)])
+  if (one.retried) expect(await loadFeeds(job(2))).toEqual(loaded)
+  return { rows: after, before: model?.rows }
+}
+
+async function restore(warehouse: Warehouse, table: string, model: Model | undefined): Promise<Model | undefined> {
+  const target = { schema: 'health', table, run: randomUUID(), attempt: 1 }
+  const restored = await warehouse.loader.restore(target, async () => true, never).catch((error: unknown) => error)
+  if (!model?.before) {
+    expect(restored).toMatchObject({ code: 'NOTHING_TO_RESTORE' })
+    return model
+  }
+  expect(restored).toMatchObject({ rows: model.before.length })
+  return { rows: model.before, before: model.rows }
+}
+
+const toRow = (names: readonly { name: string }[], cells: readonly unknown[]): Row => {
+  const cell = (name: string): Cell => {
+    const value = cells[names.findIndex((column) => column.name === name)]
+    return value === null || value === undefined ? null : JSON.stringify(value).replaceAll('"', '')
+  }
+  return { id: cell('id')!, a: cell('a'), b: cell('b') }
+}
+
+async function readRows(warehouse: Warehouse, table: string): Promise<string[]> {
+  const names = (await warehouse.catalog.findTable('health', table))!.columns
+  return inOrder((await rowsIn(warehouse, table)).map((cells) => toRow(names, cells)))
+}
+
+/** Appended rows replace those of the same part of the source, such as an object that changed. */
+export function appendsPartsOnce(subject: Given): void {
+  it('appends the rows of a changed part of the source in place of its earlier rows', async () => {
+    const { warehouse } = subject
+    const append = async (rows: [string, number][], { replaces = false, keepsPrevious = true } = {}) => {
+      const content = given(rows)
+      const part = { table: '', columns: columns({ part: 'TEXT', n: 'INTEGER' }), content }
+      await loadFeeds({
+        warehouse,
+        feeds: only({ ...part, ...(replaces && { replaces: 'part' }) }),
+        target: { schema: 'health', table: 'parted' },
+        run: randomUUID(),
+        attempt: 1,
+        mode: 'APPEND',
+        keepsPrevious,
+        isCurrentAttempt: async () => true,
+        signal: never,
+        rejected: () => ({ count: 0 }),
+      })
+      const shown = await rowsIn(warehouse, 'parted')
+      return shown.map(([name, n]) => `${name as string}${n as number}`).toSorted()
+    }
+    expect(
+      await append([
+        ['a', 1],
+        ['a', 2],
+      ]),
+    ).toEqual(['a1', 'a2'])
+    expect(await append([['b', 1]])).toEqual(['a1', 'a2', 'b1'])
+    expect(
+      await append(
+        [
+          ['a', 3],
+          ['c', 1],
+        ],
+        { replaces: true },
+      ),
+    ).toEqual(['a3', 'b1', 'c1'])
+    expect(
+      await append(
+        [
+          ['b', 4],
+          ['b', 5],
+        ],
+        { replaces: true, keepsPrevious: false },
+      ),
+    ).toEqual(['a3', 'b4', 'b5', 'c1'])
+  })
+}
