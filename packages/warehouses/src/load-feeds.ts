@@ -11,6 +11,7 @@ import {
 } from '@sluice/row-stream'
 import {
   keepsRows,
+  LoadProblem,
   type StagedTable,
   type PublishedTable,
   type PlanOptions,
@@ -19,9 +20,8 @@ import {
   type TransformationStatement,
   type Warehouse,
 } from './warehouse.ts'
-import { LoadProblem } from './load-problem.ts'
 
-export { LoadProblem } from './load-problem.ts'
+export { LoadProblem } from './warehouse.ts'
 
 /** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
 export type LoadedTable = PublishedTable

@@ -100,6 +100,17 @@ export function describePosition(
   return ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
+/** The data cannot be published, and the old rows stay. The message is for the owner of the pipeline. */
+export class LoadProblem extends Error {
+  override readonly name = 'LoadProblem'
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
 /** This attempt no longer owns the run, because the run was cancelled, deleted, or taken over by another attempt. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'

@@ -1,6 +1,5 @@
 import type { Column, RowStream } from '@sluice/row-stream'
-import { LoadProblem } from './load-problem.ts'
-import type { PartOf, PublishOptions } from './warehouse.ts'
+import { LoadProblem, type PartOf, type PublishOptions } from './warehouse.ts'
 
 interface WriteRequest {
   mode?: PublishOptions['mode']
@@ -33,11 +32,11 @@ function findKeyColumns(columns: readonly Column[], mergeKey: readonly string[])
 export const findColumn = (columns: readonly Pick<Column, 'name' | 'label'>[], nameOrLabel: string) =>
   (columns.find(({ name }) => name === nameOrLabel) ?? columns.find(({ label }) => label === nameOrLabel))?.name
 
-const mostNamed = 20
+const mostListedColumns = 20
 
 export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], key: string): string {
-  const labels = columns.slice(0, mostNamed).map(({ label }) => `"${label}"`)
-  const moreText = columns.length > mostNamed ? ` and ${columns.length - mostNamed} more` : ''
+  const labels = columns.slice(0, mostListedColumns).map(({ label }) => `"${label}"`)
+  const moreText = columns.length > mostListedColumns ? ` and ${columns.length - mostListedColumns} more` : ''
   return `The source has no column "${key}", which is in mergeKey; the old data stays. Correct the source or mergeKey. Its columns are ${labels.join(', ')}${moreText}.`
 }
 

@@ -4,18 +4,27 @@ import type { JobQueue } from '../queue/job-queue.ts'
 import type { Claim } from '../runs/claim-run.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { statesBefore, type EndedRun } from '../runs/run-states.ts'
-import type { PlannedTable } from '@sluice/warehouses/load-target'
+import type { WriteMode } from '@sluice/contracts'
+import type { PlannedTable, PublishedTable } from '@sluice/warehouses/load-target'
 import { writeRunAlerts } from '../alerts/write-alerts.ts'
 import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
 import { keepPublishedProfiles } from '../table-profiles/stored-profiles.ts'
 import { advanceWaitingWorkflows } from '../workflows/advance-workflow.ts'
 
-/** A table after a run; `size` in bytes. */
+/** A table after a run; `size` in bytes. Stored as JSON, so the names of the fields cannot change. */
 export interface PublishedTableSize {
   schema: string
   name: string
   rows: number
   size: number
+  /** Absent if the run did not publish the table: it has no new rows, or the run is from an earlier version. */
+  publication?: TablePublicationRecord
+}
+
+/** The publication of one table by a run. */
+export interface TablePublicationRecord extends Pick<PublishedTable, 'rows' | 'bytes' | 'changes'> {
+  /** Absent for a restore, and if the mode is unknown. */
+  mode?: WriteMode
 }
 
 export type RunOutcome =
@@ -56,7 +65,7 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunO
         rows_written: outcome.rowsWritten,
         bytes_written: outcome.bytesWritten,
         rows_rejected: outcome.rowsRejected,
-        ...(outcome.tables && { tables: JSON.stringify(outcome.tables) }),
+        ...(outcome.tables && { tables: toStoredJson(outcome.tables) }),
       }),
     })
     .where('id', '=', id)
@@ -72,11 +81,12 @@ export async function keepPlan(
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   tables: readonly PlannedTable[],
 ): Promise<void> {
-  // jsonb cannot store NUL.
-  const plan = JSON.stringify(tables).toWellFormed().replaceAll('\\u0000', '')
-  await sql`update runs set planned_tables = ${plan}::jsonb
+  await sql`update runs set planned_tables = ${toStoredJson(tables)}::jsonb
     where id = ${id} and attempt = ${attempt} and state = 'RUNNING'`.execute(db)
 }
+
+/** Returns JSON without NUL, which jsonb cannot store. */
+const toStoredJson = (value: unknown): string => JSON.stringify(value).toWellFormed().replaceAll('\\u0000', '')
 
 /** Writes alerts, keeps profiles, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {

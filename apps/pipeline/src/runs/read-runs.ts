@@ -22,6 +22,20 @@ export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageReq
   return readPage(runsOfObject.selectAll().orderBy('id', 'desc'), page)
 }
 
+/** Lists the runs that published tables of a pipeline, newest first. */
+export async function listPublications(
+  db: Kysely<DB>,
+  runnableId: number,
+  page: PageRequest,
+): Promise<ListedRows<RunRow>> {
+  const publications = db
+    .selectFrom('runs')
+    .where('runnable_id', '=', runnableId)
+    .where('state', 'in', [...successfulStates])
+    .where(sql<boolean>`jsonb_path_exists(tables, '$[*].publication')`)
+  return readPage(publications.selectAll().orderBy('id', 'desc'), page)
+}
+
 /** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
 export async function lastRuns(
   db: Kysely<DB>,

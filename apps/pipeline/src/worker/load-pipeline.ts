@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { readSetting } from '../organisation-settings.ts'
@@ -13,6 +14,7 @@ import { deleteStagedLoads } from '../runs/staged-loads.ts'
 import type { ReadReporter } from '@sluice/row-stream'
 import {
   isWarehouseGone,
+  keepsRows,
   type PlannedTable,
   type PlanOptions,
   type Warehouse,
@@ -57,7 +59,8 @@ async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<R
     if (!usesVariableAtForbiddenPlace(pipeline)) throw error
     // The run ends with a warning instead of a failure, because an earlier version accepted the pipeline.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
-    const tables = await publishedTables(await context.warehouses.open(attempt.claim.client), [], pipeline)
+    const warehouse = await context.warehouses.open(attempt.claim.client)
+    const tables = await publishedTables(warehouse, [], { ownTable: pipeline })
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
@@ -89,7 +92,10 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
-    return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, { isDataset: isDatasetRun(claim) })
+    return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
+      mode: writeModeOf(claim, pipeline, undefined),
+      isDataset: isDatasetRun(claim),
+    })
   }
   const { tables, rejected, fed, merged, hints, whole, nothingNew } = staged
     ? await publishStaged(context, attempt, pipeline, warehouse, staged)
@@ -100,12 +106,24 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     sourceRows: fed,
     isMerged: merged,
     keepsRows: merged && pipeline.writeMode !== 'REPLACE',
+    mode: writeModeOf(claim, pipeline, merged),
     ownTable: pipeline,
     fullReadReason: whole,
     nothingNew,
     hints: new Map(hints),
     isDataset: isDatasetRun(claim),
   })
+}
+
+/** Returns the mode in which a run wrote its rows; undefined for an increment if it is unknown whether it was merged. */
+function writeModeOf(
+  { mode, input }: RunAttempt['claim'],
+  pipeline: PipelineToLoad,
+  merged: boolean | undefined,
+): WriteMode | undefined {
+  if (pipeline.writeMode !== 'REPLACE') return isRebuild(input) || merged === false ? 'REPLACE' : pipeline.writeMode
+  if (merged === undefined) return mode === 'FULL' ? 'REPLACE' : undefined
+  return merged ? 'MERGE' : 'REPLACE'
 }
 
 async function loadFromSource(
@@ -296,8 +314,7 @@ async function stageAndPublish(
     ...(remembered && { remembered }),
   }
   let sourceRows = 0
-  const keepsRows = writeMode !== 'REPLACE'
-  let merged = keepsRows || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))
+  let merged = keepsRows(writeMode) || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))
   const feeds = sources.read(reading, report, signal)
   const counts = (): RunCounts => ({
     rejected: rejected.count,
@@ -318,10 +335,10 @@ async function stageAndPublish(
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
-    ...(merged && { mode: keepsRows ? writeMode : ('MERGE' as const) }),
-    ...(keepsRows && { keepsPrevious: true, mergeKey: pipeline.mergeKey ?? undefined }),
+    ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
+    ...(keepsRows(writeMode) && { keepsPrevious: true, mergeKey: pipeline.mergeKey ?? undefined }),
     shape: {
-      ...(keepsRows && { hasAllColumns: true }),
+      ...(keepsRows(writeMode) && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,
       rebuild: isRebuild(input),
       definition,

@@ -35,6 +35,6 @@ it('publishedTables lists all tables of a pipeline even if the run loaded none o
     { schema: 'health', name: group, rows: 5 },
   ]
   expect(await publishedTables(scratch.warehouse, loaded)).toMatchObject(all)
-  expect(await publishedTables(scratch.warehouse, [], own)).toMatchObject(all)
-  expect(await publishedTables(scratch.warehouse, [], { ...own, table: 'nowhere' })).toEqual([])
+  expect(await publishedTables(scratch.warehouse, [], { ownTable: own })).toMatchObject(all)
+  expect(await publishedTables(scratch.warehouse, [], { ownTable: { ...own, table: 'nowhere' } })).toEqual([])
 })

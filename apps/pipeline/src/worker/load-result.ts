@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import { listFurtherTables } from '../deleted-tables/table-ownership.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
 import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
@@ -11,23 +12,32 @@ type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 
 /**
  * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts are those of the
- * whole tables, and tables without new rows are included. If the warehouse query fails, returns the loaded tables.
+ * whole tables, and tables without new rows are included. `mode` is that of the publication. If the warehouse query fails, returns the loaded tables.
  */
 export async function publishedTables(
   warehouse: Warehouse,
   loaded: readonly LoadedTable[],
-  ownTable = findShortestTable(loaded),
+  {
+    ownTable = findShortestTable(loaded),
+    mode,
+  }: { ownTable?: OwnTable | undefined; mode?: WriteMode | undefined } = {},
 ): Promise<PublishedTableSize[]> {
   if (!ownTable) return []
+  const publicationOf = (name: string) => {
+    const published = loaded.find(({ table }) => table === name)
+    if (!published) return {}
+    const { rows, bytes, changes } = published
+    return { publication: { rows, bytes, changes, ...(mode && { mode }) } }
+  }
   const { schema } = ownTable
   try {
     const further = await listFurtherTables(warehouse, schema, ownTable.table)
     const others = [...further, ...loaded.map(({ table }) => table)].filter((name) => name !== ownTable.table)
     const names = [ownTable.table, ...others.toSorted()]
     const tables = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
-    return tables.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size }))
+    return tables.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size, ...publicationOf(name) }))
   } catch {
-    return loaded.map(({ table, rows, bytes }) => ({ schema, name: table, rows, size: bytes }))
+    return loaded.map(({ table, rows, bytes }) => ({ schema, name: table, rows, size: bytes, ...publicationOf(table) }))
   }
 }
 
@@ -45,6 +55,8 @@ interface LoadSummary {
   isMerged?: boolean
   /** Whether rows of earlier loads stay. A source without rows is then a warning, as in a load that replaces the table. */
   keepsRows?: boolean
+  /** The mode in which the rows were written, if it is known. */
+  mode?: WriteMode | undefined
   ownTable?: OwnTable
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
@@ -64,6 +76,7 @@ export async function createLoadSuccess(
     sourceRows,
     isMerged,
     keepsRows = false,
+    mode,
     ownTable,
     fullReadReason,
     nothingNew,
@@ -87,7 +100,7 @@ export async function createLoadSuccess(
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
-    tables: await publishedTables(warehouse, tables, ownTable),
+    tables: await publishedTables(warehouse, tables, { ownTable, mode }),
   }
 }
 

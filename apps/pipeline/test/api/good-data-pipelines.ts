@@ -113,5 +113,6 @@ export function goodDataPipelines(given: () => Given) {
     'dataPipelines.table': async () => loaded(),
     'dataPipelines.data': async () => ({ ...loaded(), query: '?page=1&pageSize=10' }),
     'dataPipelines.profile': async () => loaded(),
+    'dataPipelines.publications': async () => loaded(),
   }
 }

@@ -271,3 +271,60 @@ describe('files with writeMode MERGE', () => {
     expect(await notes({ mergeKey: ['x'] })).toEqual([expect.stringMatching(/^A run would fail: .*no column "x"/)])
   })
 })
+
+describe('the publications of a pipeline', () => {
+  it('list what changed the table, newest first and in pages, and leave out what changed nothing', async () => {
+    const path = await made({})
+    const list = async (query = '') => owner.get(`${path}/publications${query}`).expect(200)
+    expect((await list()).body).toEqual([])
+    const first = await load(path, 'id,n\n1,1\n2,2\n')
+    await change(path, { writeMode: 'MERGE', mergeKey: ['id'] })
+    const rows = Array.from({ length: 150 }, (_, index) => `${index},70000,x`)
+    const second = await load(path, ['id,n,extra', ...rows, '7,"', ''].join('\n'))
+    await load(path, 'other\n1\n')
+    await run(path, { dryRun: true })
+    await change(path, { writeMode: 'APPEND', mergeKey: null })
+    const third = await load(path, 'id,n\n1,1\n', { repeatFile: true })
+    await run(path)
+    const restored = await run(path, {}, 'restore')
+
+    const { body, headers } = await list()
+    expect(headers['x-total-count']).toBe('4')
+    expect(body).toMatchObject([
+      {
+        taskId: restored.taskId,
+        action: 'RESTORE',
+        startedBy: third.startedBy,
+        tables: [{ rowsWritten: 150, rowsAfter: 150 }],
+      },
+      {
+        taskId: third.taskId,
+        writeMode: 'APPEND',
+        rowsRejected: 0,
+        file: { name: 'month.csv', sha256: third.file.sha256 },
+        tables: [{ rowsWritten: 1, rowsAfter: 151 }],
+      },
+      {
+        taskId: second.taskId,
+        status: 'WARNING',
+        writeMode: 'MERGE',
+        trigger: 'MANUAL',
+        rowsRejected: 1,
+        tables: [{ rowsWritten: 150, rowsAfter: 150 }],
+      },
+      { taskId: first.taskId, action: 'RUN', writeMode: 'REPLACE', tables: [{ rowsAfter: 2, changes: [] }] },
+    ])
+    expect(body[0]).not.toHaveProperty('writeMode')
+    const changes = body[2].tables[0].changes.toSorted((one: { kind: string }, other: { kind: string }) =>
+      one.kind < other.kind ? -1 : 1,
+    )
+    expect(changes).toEqual([
+      { kind: 'COLUMN_ADDED', column: 'extra', to: 'text', warning: false },
+      { kind: 'TYPE_WIDENED', column: 'n', from: 'smallint', to: 'integer', warning: false },
+    ])
+    expect(body[2].rowsRead).toBeGreaterThanOrEqual(150)
+    expect(third.startedBy).toMatch(/./)
+    const { body: page } = await list('?page=2&pageSize=3')
+    expect(page).toMatchObject([{ taskId: first.taskId }])
+  })
+})

@@ -16,11 +16,16 @@ import {
   trapped,
 } from './pipelines-with-data.ts'
 
-/** The steps around a publication. A short run kills the worker at those where rows could be added twice or not at all. */
-const decisive: Failpoint[] = ['rows-staged', 'in-publication', 'published']
-const others: Failpoint[] = ['staging-made', 'copied', 'before-swap']
-const points = isLongRun ? [...decisive, ...others] : decisive
 const modes = ['APPEND', 'MERGE'] as const
+/** A short run kills the worker only at the steps where rows could be added twice or not at all. */
+const decisive: [(typeof modes)[number], Failpoint][] = [
+  ['APPEND', 'rows-staged'],
+  ['APPEND', 'in-publication'],
+  ['APPEND', 'published'],
+  ['MERGE', 'in-publication'],
+]
+const points: Failpoint[] = ['staging-made', 'copied', 'rows-staged', 'before-swap', 'in-publication', 'published']
+const cases = isLongRun ? modes.flatMap((mode) => points.map((point) => [mode, point] as const)) : decisive
 
 describe('the rows of a worker that is killed', () => {
   let stack: Stack
@@ -48,29 +53,26 @@ describe('the rows of a worker that is killed', () => {
     return rows.map(({ run, row }: { run: number; row: number }) => `${run} ${row}`).toSorted()
   }
 
-  it.each(modes.flatMap((mode) => points.map((point) => [mode, point] as const)))(
-    'are written once by %s if it is killed at %s',
-    async (mode, point) => {
-      const scene = scenes[mode]
-      const before = await rowsOf(scene)
-      last += 1
-      const content = numbered(last, 20 + last)
-      const run = await (async () => {
-        await using worker = await trapped(stack, `${point}:exit`)
-        const run = await ask(stack, scene.pipeline, content)
-        await worker.ended
-        expect(worker.output()).toContain(`failpoint ${point}: exit`)
-        return run
-      })()
-      await silentForLong(stack, run)
-      await using _other = await spawnWorker(stack.environment)
-      await finished(stack, run)
-      await until(async () => (await jobs(stack, run)) === 0)
-      expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', attempt: 2, publications: 1, staging: 0 })
-      const loaded = Array.from({ length: 20 + last }, (_, row) => `${last} ${row}`)
-      const replaced = mode === 'MERGE' ? new Set(loaded.map((row) => row.split(' ')[1])) : new Set()
-      const stays = before.filter((row) => !replaced.has(row.split(' ')[1]))
-      expect(await rowsOf(scene)).toEqual([...stays, ...loaded].toSorted())
-    },
-  )
+  it.each(cases)('are written once by %s if it is killed at %s', async (mode, point) => {
+    const scene = scenes[mode]
+    const before = await rowsOf(scene)
+    last += 1
+    const content = numbered(last, 20 + last)
+    const run = await (async () => {
+      await using worker = await trapped(stack, `${point}:exit`)
+      const run = await ask(stack, scene.pipeline, content)
+      await worker.ended
+      expect(worker.output()).toContain(`failpoint ${point}: exit`)
+      return run
+    })()
+    await silentForLong(stack, run)
+    await using _other = await spawnWorker(stack.environment)
+    await finished(stack, run)
+    await until(async () => (await jobs(stack, run)) === 0)
+    expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', attempt: 2, publications: 1, staging: 0 })
+    const loaded = Array.from({ length: 20 + last }, (_, row) => `${last} ${row}`)
+    const replaced = mode === 'MERGE' ? new Set(loaded.map((row) => row.split(' ')[1])) : new Set()
+    const stays = before.filter((row) => !replaced.has(row.split(' ')[1]))
+    expect(await rowsOf(scene)).toEqual([...stays, ...loaded].toSorted())
+  })
 })

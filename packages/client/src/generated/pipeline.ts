@@ -154,6 +154,8 @@ export const dataPipelines = {
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the options of the source of a pipeline. If jdbcSource, url, bucket or container is absent, the stored value is used. If the password or token is absent, the stored one is used only if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
+  /** List the publications of the tables, newest first. The history of the loaded tables: each run that changed their rows, and each restore, with its changes of columns and its numbers of rows. Failed runs, dry runs and runs without new rows change nothing and are left out. A publication is listed as long as its run is kept. Needs `ROLE_SEE_DATA_PIPELINE`. */
+  publications: { method: 'get', path: '/data-pipelines/:uid/publications' } as Operation<'/data-pipelines/:uid/publications', PageQuery, undefined, TablePublication[], undefined>,
   /** List the rejected rows of a run, with their positions and the reasons. Needs `ROLE_SEE_DATA_PIPELINE`. */
   rejectedRows: { method: 'get', path: '/data-pipelines/:uid/runs/:taskId/rejected-rows' } as Operation<'/data-pipelines/:uid/runs/:taskId/rejected-rows', RejectedRowsQuery, undefined, RejectedRow[], undefined>,
   /** List the results of the data quality checks of a run. The field `data` contains violating rows if the caller may read the check. Needs `ROLE_SEE_DATA_PIPELINE`. */
@@ -3339,6 +3341,29 @@ export interface PublicMetadata {
   columns: PublicColumn[]
 }
 
+export interface PublishedTable {
+  schema: string
+  table: string
+  /** Rows of this run, after its transformation. */
+  rowsWritten: number
+  /** Rows of the whole table after the publication. */
+  rowsAfter: number
+  bytesWritten: number
+  changes: ({
+    kind: "COLUMN_ADDED" | "COLUMN_VANISHED" | "COLUMN_EMPTIED" | "COLUMN_DROPPED" | "TYPE_WIDENED" | "TYPE_CHANGED" | "SHAPE_REPLACED" | "ROWS_FELL" | "PART_NOT_READ" | "VIEWS_RECREATED"
+    /** The changed column. Absent if the change concerns the whole table. */
+    column?: string
+    /** The value before: a type name of the warehouse, or a number of rows. */
+    from?: string
+    /** The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read. */
+    to?: string
+    /** For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column. */
+    rows?: number
+    /** Whether this change gives the run the status WARNING. */
+    warning: boolean
+  })[]
+}
+
 export interface QueriedSchema {
   id: string
 }
@@ -4685,6 +4710,25 @@ export interface TableProfile {
   /** The run that loaded the rows. */
   taskId: string
   columns: ColumnProfile[]
+}
+
+export interface TablePublication {
+  /** The run. */
+  taskId: string
+  published: string
+  action: "RUN" | "RESTORE"
+  status: "OK" | "WARNING"
+  /** The mode in which the rows were written: MERGE for an increment, too. Absent for a restore, and for an increment that another worker finished after a crash. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  trigger: "MANUAL" | "SCHEDULE" | "WORKFLOW"
+  /** The user. Absent for schedules and workflows. */
+  startedBy?: string
+  /** The uploaded file of the run. */
+  file?: RunFile
+  /** Rows of the source that were read. */
+  rowsRead: number
+  rowsRejected: number
+  tables: PublishedTable[]
 }
 
 export interface TableSummary {

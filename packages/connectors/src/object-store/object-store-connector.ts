@@ -73,7 +73,7 @@ export function createObjectStoreConnector(
       await using store = open(request, backgroundIdleTimeoutMs)
       const increment = increments.get(request)
       const reading = readingOf(request, store, backgroundPolicy)
-      if (keepsRows(request)) yield* readNewObjects(reading, createObjectsRequest(request), report, signal)
+      if (readsOnlyNew(request)) yield* readNewObjects(reading, createObjectsRequest(request), report, signal)
       else if (increment) yield* readIncrement(reading, request.settings, increment, report, signal)
       else yield* readObjects(reading, createObjectsRequest(request), report, signal)
     },
@@ -99,12 +99,12 @@ export function createObjectStoreConnector(
 
 type StoreSettings = Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE' }>
 
-const keepsRows = ({ writeMode }: ReadRequest): boolean => writeMode === 'APPEND' || writeMode === 'MERGE'
+const readsOnlyNew = ({ writeMode }: ReadRequest): boolean => writeMode === 'APPEND' || writeMode === 'MERGE'
 
 function createObjectsRequest(request: ReadRequest): ObjectsRequest {
   const { settings, cursor, mode, reset } = request
   const { key } = settings as StoreSettings
-  const continues = mode === 'INCREMENTAL' || keepsRows(request)
+  const continues = mode === 'INCREMENTAL' || readsOnlyNew(request)
   return { key, settings, ...(continues && !reset && { cursor }) }
 }
 

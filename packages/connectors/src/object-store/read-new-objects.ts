@@ -3,7 +3,7 @@ import { objectKeyName, omitOwnColumns } from './combined-table.ts'
 import type { ObjectReading } from './read-object.ts'
 import {
   createLoadedObjects,
-  describeDifferences,
+  describeObjectChanges,
   diffObjects,
   type LoadedObjects,
   type ObjectsRequest,
@@ -32,7 +32,7 @@ export async function* readNewObjects(
     return { single: false, objects: [] }
   })
   const { newObjects, changed, unchangedObjects } = diffObjects(before, objects)
-  report.log('INFO', 'LOW', describeDifferences({ newObjects, changed, unchangedObjects }))
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changed])
   if (objectsToRead.length === 0) return
   const counts = new Map<string, number>()

@@ -75,7 +75,7 @@ export async function* readIncrement(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  report.log('INFO', 'LOW', describeDifferences({ newObjects, changed, unchangedObjects }))
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changed])
   if (objectsToRead.length === 0) return
   const counts = new Map<string, number>()
@@ -199,7 +199,7 @@ export function diffObjects(
 const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
   `${etag || size} ${lastModified.getTime()}`
 
-export function describeDifferences({
+export function describeObjectChanges({
   newObjects,
   changed,
   unchangedObjects,

@@ -1,7 +1,7 @@
 import type { ReadReporter, RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 
-/** The cursor of uploaded files. The warehouse stores it with the rows, so it lists exactly the files whose rows are in the table. */
+/** The cursor of uploaded files. The warehouse stores it with the rows, so it lists exactly the files that are in the table. */
 interface LoadedFiles {
   version: 1
   /** SHA-256 digests in hexadecimal, the newest last. */
@@ -25,8 +25,8 @@ interface FileInput {
 }
 
 /**
- * Reads a file, and adds it to the cursor. If the rows are appended, yields nothing for a file whose rows are already in the table, unless the
- * run asks for them again.
+ * Reads a file, and adds it to the cursor. If the rows are appended, yields nothing for a file that is already in the table, unless the run
+ * requests its rows again.
  */
 export async function* readNewFile(
   { input, cursor, writeMode }: ReadRequest,

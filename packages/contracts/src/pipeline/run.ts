@@ -85,6 +85,10 @@ export const DataPipelineStatus = defineContract(
 
 export type DataPipelineStatus = TypeOf<typeof DataPipelineStatus>
 
+/** The modes in which a load writes its rows to the table. */
+export const writeModes = ['REPLACE', 'APPEND', 'MERGE'] as const
+export type WriteMode = (typeof writeModes)[number]
+
 export const runActions = ['RUN', 'DRY_RUN', 'RESTORE'] as const
 export const tableChanges = [
   'COLUMN_ADDED',
@@ -99,6 +103,33 @@ export const tableChanges = [
   'VIEWS_RECREATED',
 ] as const
 
+const TableChanges = Type.Array(
+  Type.Object(
+    {
+      kind: Type.Enum([...tableChanges]),
+      column: Type.Optional({
+        ...SingleLineText,
+        description: 'The changed column. Absent if the change concerns the whole table.',
+      }),
+      from: Type.Optional({
+        ...SingleLineText,
+        description: 'The value before: a type name of the warehouse, or a number of rows.',
+      }),
+      to: Type.Optional({
+        ...LongText,
+        description: 'The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read.',
+      }),
+      rows: Type.Optional({
+        ...NonNegativeInteger,
+        description: 'For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column.',
+      }),
+      warning: Type.Boolean({ description: 'Whether this change gives the run the status WARNING.' }),
+    },
+    noUnknownFields,
+  ),
+  { maxItems: 4000 },
+)
+
 /** A table as a run would have changed it, in the result of a dry run. */
 export const PlannedTable = defineContract(
   'PlannedTable',
@@ -108,34 +139,7 @@ export const PlannedTable = defineContract(
       table: SingleLineText,
       rowsBefore: Type.Optional({ ...NonNegativeInteger, description: 'Absent if the table does not exist yet.' }),
       rowsAfter: NonNegativeInteger,
-      changes: Type.Array(
-        Type.Object(
-          {
-            kind: Type.Enum([...tableChanges]),
-            column: Type.Optional({
-              ...SingleLineText,
-              description: 'The changed column. Absent if the change concerns the whole table.',
-            }),
-            from: Type.Optional({
-              ...SingleLineText,
-              description: 'The value before: a type name of the warehouse, or a number of rows.',
-            }),
-            to: Type.Optional({
-              ...LongText,
-              description:
-                'The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read.',
-            }),
-            rows: Type.Optional({
-              ...NonNegativeInteger,
-              description:
-                'For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column.',
-            }),
-            warning: Type.Boolean({ description: 'Whether this change gives the run the status WARNING.' }),
-          },
-          noUnknownFields,
-        ),
-        { maxItems: 4000 },
-      ),
+      changes: TableChanges,
     },
     noUnknownFields,
   ),
@@ -206,6 +210,46 @@ export const Run = defineContract(
 )
 
 export type Run = TypeOf<typeof Run>
+
+/** A publication of the tables of a pipeline: a run that changed their rows, or restored the previous ones. */
+export const TablePublication = defineContract(
+  'TablePublication',
+  Type.Object(
+    {
+      taskId: { ...Uid, description: 'The run.' },
+      published: Timestamp,
+      action: Type.Enum(['RUN', 'RESTORE']),
+      status: Type.Enum(['OK', 'WARNING']),
+      writeMode: Type.Optional(
+        Type.Enum([...writeModes], {
+          description:
+            'The mode in which the rows were written: MERGE for an increment, too. Absent for a restore, and for an increment that another worker finished after a crash.',
+        }),
+      ),
+      trigger: Type.Enum([...runOrigins]),
+      startedBy: Type.Optional({ ...SingleLineText, description: 'The user. Absent for schedules and workflows.' }),
+      file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
+      rowsRead: { ...NonNegativeInteger, description: 'Rows of the source that were read.' },
+      rowsRejected: NonNegativeInteger,
+      tables: Type.Array(
+        Type.Object(
+          {
+            schema: SingleLineText,
+            table: SingleLineText,
+            rowsWritten: { ...NonNegativeInteger, description: 'Rows of this run, after its transformation.' },
+            rowsAfter: { ...NonNegativeInteger, description: 'Rows of the whole table after the publication.' },
+            bytesWritten: NonNegativeInteger,
+            changes: TableChanges,
+          },
+          { ...noUnknownFields, title: 'PublishedTable' },
+        ),
+        { maxItems: 1000 },
+      ),
+    },
+    noUnknownFields,
+  ),
+)
+export type TablePublication = TypeOf<typeof TablePublication>
 
 /** The object of a run or of a schedule. */
 export const RunnableObject = defineContract(

@@ -8,6 +8,7 @@ import {
   type ResultEnvelope,
   type RunBody,
   type Table,
+  type TablePublication,
   pipelineOperations,
 } from '@sluice/contracts'
 import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
@@ -36,8 +37,9 @@ import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { assertRunFitsWriteMode } from './write-mode.ts'
 import { dataPipelineKind, dataPipelineWriting } from './write.ts'
-import { listLogs } from '../../runs/read-runs.ts'
-import { presentLogEntry } from '../runs/run-responses.ts'
+import { listLogs, listPublications } from '../../runs/read-runs.ts'
+import { presentLogEntry, presentPublication } from '../runs/run-responses.ts'
+import { lookUpUsernames } from '../record-fields.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
 import type { DB } from '../../database.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
@@ -109,6 +111,23 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
   if (!file)
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)
+}
+
+async function listTablePublications(
+  input: OperationInput<PipelineContext, '/data-pipelines/:uid/publications', PageQuery, undefined>,
+): Promise<JsonResponse<TablePublication[]>> {
+  const { db, caller, params, query, request, identity } = input
+  const row = await dataPipelines.read(db, caller, params.uid)
+  const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
+  const { rows, total } = await listPublications(db, row.id, page)
+  const usernames = await lookUpUsernames(
+    rows.map((run) => run.created_by),
+    identity,
+  )
+  return new JsonResponse(
+    rows.map((run) => presentPublication(run, usernames(run.created_by))),
+    pageHeaders({ ...page, total }, request.url),
+  )
 }
 
 /** The response leaves out the table if the warehouse takes longer. */
@@ -191,6 +210,7 @@ export const dataPipelineOperations = {
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: assertRunnable }),
   ...rejectedRowsOperation(signatures, dataPipelines),
   qualityResults: definePipelineOperation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
+  publications: definePipelineOperation(signatures.publications, listTablePublications),
   logs: definePipelineOperation(signatures.logs, listPipelineLogs),
   followLogs: definePipelineOperation(signatures.followLogs, followLogs),
   table: definePipelineOperation(signatures.table, readLoadedTable),

@@ -3,9 +3,10 @@ import { problems } from '@sluice/http-server'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { describeMissingKey, findColumn } from '@sluice/warehouses/write-mode'
-import type { DataPipelineRow } from './records.ts'
+import type { Selectable } from 'kysely'
+import type { DataPipelines } from '../../database.ts'
 
-type WriteColumns = Pick<DataPipelineRow, 'write_mode' | 'merge_key'>
+type WriteColumns = Pick<Selectable<DataPipelines>, 'write_mode' | 'merge_key'>
 
 export const writeModeColumns = ({ writeMode, mergeKey }: Pick<DataPipelineBody, 'writeMode' | 'mergeKey'>) => ({
   write_mode: writeMode ?? 'REPLACE',
@@ -46,7 +47,10 @@ export function assertWriteMode(body: DataPipelineBody): void {
 }
 
 /** Throws 422 for a run that contradicts the write mode of its pipeline. */
-export function assertRunFitsWriteMode({ type, write_mode: writeMode }: DataPipelineRow, body: RunBody): void {
+export function assertRunFitsWriteMode(
+  { type, write_mode: writeMode }: Pick<Selectable<DataPipelines>, 'type' | 'write_mode'>,
+  body: RunBody,
+): void {
   if (body.mode === 'INCREMENTAL' && writeMode !== 'REPLACE')
     throw problems.refused(
       '/mode',

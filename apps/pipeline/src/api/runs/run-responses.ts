@@ -1,8 +1,9 @@
 import type { Kysely, Selectable } from 'kysely'
-import type { LogEntry, ObjectRun, Run, RunFile, RunStatus } from '@sluice/contracts'
+import type { LogEntry, ObjectRun, Run, RunFile, RunStatus, TablePublication } from '@sluice/contracts'
 import type { DB, Runs } from '../../database.ts'
 import type { LogLine } from '../../runs/follow-run-logs.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
+import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { lastRuns, progressOf } from '../../runs/read-runs.ts'
 import type { RunOfObject } from './runs-of-objects.ts'
 
@@ -56,16 +57,47 @@ export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: s
   message: row.message,
 })
 
+/** Returns a run as the publication of its tables. The run must have published some. */
+export const presentPublication = (row: Selectable<Runs>, startedBy?: string): TablePublication => {
+  const published = ((row.tables ?? []) as unknown as PublishedTableSize[]).flatMap(({ publication, ...table }) =>
+    publication ? [{ ...table, publication }] : [],
+  )
+  return {
+    taskId: row.uid,
+    published: row.finished_at!.toISOString(),
+    action: row.action as TablePublication['action'],
+    status: row.state as TablePublication['status'],
+    writeMode: published.find(({ publication }) => publication.mode)?.publication.mode,
+    trigger: row.trigger as TablePublication['trigger'],
+    startedBy,
+    file: row.action === 'RUN' ? fileOf(row) : undefined,
+    rowsRead: progressOf(row).rowsRead,
+    rowsRejected: row.rows_rejected,
+    tables: published.slice(0, maxTables).map(({ schema, name, rows, publication }) => ({
+      schema,
+      table: name,
+      rowsWritten: publication.rows,
+      rowsAfter: rows,
+      bytesWritten: publication.bytes,
+      changes: presentChanges(publication.changes),
+    })),
+  }
+}
+
+const maxTables = 1_000
 const maxChanges = 4_000
 
 const presentPlan = ({ changes, ...table }: PlannedTable) => ({
   ...table,
-  changes: changes.slice(0, maxChanges).map(({ column, warning = false, ...change }) => ({
+  changes: presentChanges(changes),
+})
+
+const presentChanges = (changes: PlannedTable['changes']) =>
+  changes.slice(0, maxChanges).map(({ column, warning = false, ...change }) => ({
     ...change,
     ...(column && { column }),
     warning,
-  })),
-})
+  }))
 
 export interface LastRuns {
   status: RunStatus

@@ -18,7 +18,7 @@ import {
   WarehouseName,
 } from '../../field-types.ts'
 import { scheduledBody, scheduledIgnored, scheduledResponse } from '../../schedule.ts'
-import { DataPipelineStatus } from '../run.ts'
+import { DataPipelineStatus, writeModes } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
 
 export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
@@ -28,9 +28,6 @@ const SchemaChange = Type.Enum([...schemaChanges], {
   description:
     'The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load.',
 })
-
-export const writeModes = ['REPLACE', 'APPEND', 'MERGE'] as const
-export type WriteMode = (typeof writeModes)[number]
 
 const writeFields = {
   writeMode: Type.Optional(

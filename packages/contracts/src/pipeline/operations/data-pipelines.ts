@@ -11,7 +11,7 @@ import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../source-lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
 import { rejectedRowsSignature, runSignatures } from '../run-operation-signatures.ts'
-import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
+import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery, PageQuery, TablePublication } from '../run.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 import { TableProfile, tableProfileNote } from '../table-profile.ts'
@@ -138,6 +138,18 @@ export const dataPipelineSignatures = {
     effect: 'read',
     body: SourceLookupBody,
     response: listOf(LookedUp),
+  }),
+  publications: defineSignature({
+    id: 'dataPipelines.publications',
+    summary: 'List the publications of the tables, newest first',
+    description:
+      'The history of the loaded tables: each run that changed their rows, and each restore, with its changes of columns and its numbers of rows. Failed runs, dry runs and runs without new rows change nothing and are left out. A publication is listed as long as its run is kept.',
+    method: 'get',
+    path: '/data-pipelines/:uid/publications',
+    guard: see,
+    query: PageQuery,
+    response: listOf(TablePublication),
+    paged: true,
   }),
   ...rejectedRowsSignature(pipelineResource, 'List the rejected rows of a run, with their positions and the reasons'),
   ...qualityResultsSignature(pipelineResource),
