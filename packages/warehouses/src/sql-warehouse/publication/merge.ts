@@ -7,7 +7,6 @@ import {
   stagedRecords,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
-import { findDuplicateKey } from './find-duplicate-key.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { feedOf } from '../staging/plan-table.ts'
@@ -148,4 +147,22 @@ export async function writeMergedTable(
       : await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
   if (twice !== undefined) throw duplicateKey(load, twice)
   return { ...place, id, rows }
+}
+
+/** Returns the values of a key that several rows of `table` share; undefined if all keys are unique. */
+export async function findDuplicateKey(
+  dialect: SqlDialect,
+  keys: readonly string[],
+  table: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const names = keys.map((name) => dialect.names.quoted(name)).join(', ')
+  const text = `select ${names} from ${table} group by ${names} having count(*) > 1`
+  return withSession(dialect, { role: 'read', signal }, async (session) => {
+    for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
+      const [twice] = rows
+      return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+    }
+    return undefined
+  })
 }

@@ -19,7 +19,7 @@ import {
   assertViewsCompile,
   hasUncheckedViews,
 } from '../views/dependent-views.ts'
-import { findDuplicateKey } from './find-duplicate-key.ts'
+import { findDuplicateKey } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
