@@ -1262,6 +1262,10 @@ export interface ConfiguredPipelineBodyFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: TransformationBodyOfConfiguration
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -1295,6 +1299,10 @@ export interface ConfiguredPipelineFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: TransformationBodyOfExport
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -2110,6 +2118,10 @@ export interface DataPipelineBodyFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: TransformationBody
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -2147,6 +2159,10 @@ export interface DataPipelineFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   transformation?: Transformation
   disabled: boolean
   runTrigger: "EVERY_15_MIN" | "EVERY_30_MIN" | "EVERY_HOUR" | "EVERY_3_HOURS" | "EVERY_DAY_0AM" | "EVERY_DAY_2AM" | "EVERY_NIGHT_RANDOM" | "EVERY_WEEKDAY" | "EVERY_SATURDAY" | "EVERY_SATURDAY_NIGHT_RANDOM" | "EVERY_MONTH" | "EVERY_MONTH_RANDOM" | "CUSTOM" | "NEVER"
@@ -3729,10 +3745,12 @@ export interface Run {
 }
 
 export interface RunBody {
-  /** FULL, the default, replaces all rows. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments. */
+  /** FULL, the default, reads all rows and writes them by writeMode. INCREMENTAL continues after the last run; it is refused (422) for a data pipeline that has no increments, and needs writeMode REPLACE. */
   mode?: "FULL" | "INCREMENTAL"
-  /** For a data pipeline: the table gets its columns and types from this load only. Such a run is FULL. */
+  /** For a data pipeline: the table gets its columns, types and rows from this load only, whatever its writeMode. Such a run is FULL. */
   rebuild?: boolean
+  /** For a data pipeline with an uploaded file and writeMode APPEND: adds the rows of the file again, although a run has already added them. */
+  repeatFile?: boolean
   /** For a data pipeline: reads and checks the source and compares it with the table, but publishes nothing. The result has `plannedTables`, rejected rows and check results. The start of another run cancels the dry run. */
   dryRun?: boolean
 }
@@ -4002,6 +4020,10 @@ export type SourceBody =
 
 export interface SourceBodyFields {
   id?: string
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  writeMode?: "REPLACE" | "APPEND" | "MERGE"
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  mergeKey?: string[]
   /** Number of rows. Default: 100. */
   rows?: number
 }

@@ -28,7 +28,9 @@ export async function collectStatistics(client: ClientBase, table: string, conte
   if (columns.length * rows <= smallSampleCells) await client.query(`analyze ${table}`)
   else {
     const names = columns.map(({ name }) => name)
-    const sampledNames = [...new Set([...keys.filter((key) => names.includes(key)), ...names.slice(0, maxSampledColumns)])]
+    const sampledNames = [
+      ...new Set([...keys.filter((key) => names.includes(key)), ...names.slice(0, maxSampledColumns)]),
+    ]
     const target = statisticsTarget(sampledNames.length, rows)
     const list = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
     await client.query(`begin; set local default_statistics_target = ${target}; analyze ${table} (${list}); commit`)
