@@ -130,7 +130,7 @@ export class DelimitedReader {
     }))
   }
 
-  /** What another reader of the same rows needs to know. */
+  /** The columns and their states, for another reader of the same rows. */
   get known(): KnownColumns {
     return { columns: this.columns, ...(this.#statesAfterAllRows && { states: [...this.#statesAfterAllRows] }) }
   }

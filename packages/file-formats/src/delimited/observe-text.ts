@@ -9,7 +9,7 @@ import { afterLineEnd } from './record-scanner.ts'
 import type { TextSource } from './text-file.ts'
 import { OBSERVE, ODD_RECORD, type WasmScanner } from './wasm-scanner.ts'
 
-/** What was observed of a text: whether its rows were all observed, and how many of the observed ones cannot be read. */
+/** The observations of a text: whether its rows were all observed, and how many of the observed ones cannot be read. */
 interface Observation {
   isWhole: boolean
   faultyRows: number
