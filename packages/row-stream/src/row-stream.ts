@@ -4,6 +4,9 @@ import type { ReaderAdvice } from './source-problem.ts'
 /** PostgreSQL's limit of columns per table; applied to every kind of file before it is read. */
 export const maxColumns = 1600
 
+/** The types that contain a date. */
+export const temporalTypes: readonly DataType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
+
 /** One column, as a source describes it and a warehouse creates it. */
 export interface Column {
   /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */

@@ -1,6 +1,6 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, RememberedDialect } from '../delimited/dialect/delimited-options.ts'
-import { isDayFirst } from '../delimited/column-type.ts'
+import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
 import {
   type ColumnFacts,

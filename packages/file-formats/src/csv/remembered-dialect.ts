@@ -1,8 +1,7 @@
 import type { RememberedDialect } from '../delimited/dialect/delimited-options.ts'
-import type { RememberedFeed } from '@sluice/row-stream'
+import { type RememberedFeed, temporalTypes } from '@sluice/row-stream'
 import type { FileReading } from './csv-job.ts'
 
-const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
 /**

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
-import type { ColumnType } from './column-type.ts'
+import type { ColumnType } from './dialect/column-type.ts'
 import type { ColumnOptions, DateFormat } from './dialect/delimited-options.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'

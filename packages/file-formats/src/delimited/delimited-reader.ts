@@ -7,7 +7,7 @@ import {
   seenType,
   setColumn,
 } from './column-state.ts'
-import { type ColumnType, isSameType } from './column-type.ts'
+import { type ColumnType, isSameType } from './dialect/column-type.ts'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { DelimitedLimits } from './limits.ts'

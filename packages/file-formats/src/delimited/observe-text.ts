@@ -1,5 +1,5 @@
 import { closeColumn, seenType } from './column-state.ts'
-import { type ColumnType, isSameType } from './column-type.ts'
+import { type ColumnType, isSameType } from './dialect/column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { isPlain } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { configureScanner, givenTypes, ObservedColumn } from './column-state.ts'
-import type { ColumnType } from './column-type.ts'
+import type { ColumnType } from './dialect/column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { fieldText } from './rejected-row.ts'
 import { passFieldPositions } from './field-positions.ts'

@@ -1,7 +1,7 @@
 import type { DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import { describeGuesses } from './dialect/detected-options.ts'
-import type { ColumnType } from './column-type.ts'
+import type { ColumnType } from './dialect/column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
 import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import { describeOddValue } from './odd-values.ts'

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import type { ColumnType } from '../../src/delimited/column-type.ts'
+import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
 import { grammarAtRandom, grammarOf } from './grammars.ts'
 import { below, charactersAtRandom, pick, type Random, rowsAtRandom, seeded } from './random-files.ts'
 import { textOf } from './read-text.ts'

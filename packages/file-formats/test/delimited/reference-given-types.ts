@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../src/delimited/column-type.ts'
+import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
 import { timeOf } from './reference-type-detection.ts'
 
 const unmistakable = ['YYYY-MM-DD', 'YYYY/MM/DD', 'DD.MM.YYYY']

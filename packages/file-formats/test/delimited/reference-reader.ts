@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../src/delimited/column-type.ts'
+import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
 import { fitsGiven } from './reference-given-types.ts'
 import {
   countLines,

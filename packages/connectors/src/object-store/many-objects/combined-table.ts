@@ -7,6 +7,7 @@ import {
   maxColumns,
   SourceProblem,
   type StoredType,
+  temporalTypes,
 } from '@sluice/row-stream'
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
 import type { RowSuffix } from '@sluice/file-formats/csv/alike-texts'
@@ -128,7 +129,6 @@ function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
 
 const integerTypes = ['SMALLINT', 'INTEGER', 'BIGINT']
 const digitsByInteger: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
-const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const floatTypes = ['FLOAT', 'DOUBLE']
 const maxDecimalDigits = 38
 

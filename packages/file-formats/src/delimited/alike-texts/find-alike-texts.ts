@@ -1,6 +1,6 @@
-import { SourceProblem } from '@sluice/row-stream'
+import { SourceProblem, temporalTypes } from '@sluice/row-stream'
 import { configureScanner, copyColumnStates, givenTypes, restoreColumnStates, seenType } from '../column-state.ts'
-import { type ColumnType, isDayFirst } from '../column-type.ts'
+import { type ColumnType, isDayFirst } from '../dialect/column-type.ts'
 import type { InferredColumn, KnownColumns } from '../delimited-reader.ts'
 import { NUMBER_CELL } from '../dialect/cell-kind.ts'
 import type { DelimitedOptions } from '../dialect/delimited-options.ts'
@@ -29,7 +29,6 @@ export interface AlikeTexts {
   notes: string[]
 }
 
-const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
 
 /**
@@ -86,7 +85,7 @@ class AlikeGroup {
     this.#options = options
     this.#dialect = dialect
     this.#first = first
-    this.#start = readBytes(first, first.skip, dialect.from - first.skip)
+    this.#start = readRange(first, first.skip, dialect.from - first.skip)
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
@@ -126,7 +125,7 @@ class AlikeGroup {
 
   /** Returns the dialect for a text that begins with the same lines. */
   #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
-    if (!readBytes(text, text.skip, this.#start.length).equals(this.#start)) return undefined
+    if (!readRange(text, text.skip, this.#start.length).equals(this.#start)) return undefined
     return { ...this.#dialect, from: text.skip + this.#start.length, end: text.size }
   }
 
@@ -195,7 +194,7 @@ function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean 
   )
 }
 
-function readBytes(text: TextSource, position: number, length: number): Buffer {
+function readRange(text: TextSource, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   let filled = 0
   while (filled < length) {

@@ -1,5 +1,5 @@
 import type { StoredType } from '@sluice/row-stream'
-import type { DateFormat } from './dialect/delimited-options.ts'
+import type { DateFormat } from './delimited-options.ts'
 
 /** The type of a column and, for dates, their spelling. */
 export interface ColumnType extends StoredType {
