@@ -44,7 +44,7 @@ describe('worker', () => {
     ])
     const { rows: logs } = await listLogs(stack.db, pipeline.id, { order: 'ASC' }, page)
     expect(logs.map(({ message }) => message)).toEqual([
-      `Attempt 1 begins to load ${pipeline.schema}.cases from cases.csv (24 bytes, SHA-256 ).`,
+      `Attempt 1 begins to load ${pipeline.schema}.cases from cases.csv (24 bytes, SHA-256 5aabd585e4b7ea70dd3c8195d92f8f30bdde128426d1b26387ab5836b93f71a0).`,
       expect.stringMatching(/^Read cases.csv as UTF-8, delimiter “,”/),
       run.message,
     ])

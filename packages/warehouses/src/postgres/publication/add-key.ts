@@ -11,6 +11,9 @@ import { keyIndexPrefix } from '../table-shape.ts'
  */
 const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
 
+/** With 64 MB, five million keys are sorted on disk. A second process takes more processor time and the core of another organisation. */
+const sortSettings = `set maintenance_work_mem = '128MB'; set max_parallel_maintenance_workers = 0`
+
 /**
  * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one. Builds a unique index,
  * which blocks neither readers nor writers, and costs half of a copy of the table. If the worker is killed, an invalid index remains,
@@ -31,9 +34,11 @@ export async function addKey(
       const { rowCount } = await client.query(`select from ${table} where ${isNull} limit 1`)
       if (rowCount) return false
       await client.query(`drop index concurrently if exists ${qualifyName('sluice', index)}`)
+      await client.query(sortSettings)
       await client.query(
         `create unique index concurrently ${escapeIdentifier(index)} on ${table} (${columns.join(', ')})`,
       )
+      await client.query('reset maintenance_work_mem; reset max_parallel_maintenance_workers')
       return true
     })
   } catch (error) {

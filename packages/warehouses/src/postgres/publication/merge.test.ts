@@ -215,7 +215,7 @@ describe('merging increments in PostgreSQL', () => {
     await expect(publish(numbered(1), { shape: columns({ id: 'INTEGER', name: 'TEXT' }) })).rejects.toMatchObject({
       code: 'NO_PRIMARY_KEY',
       retryable: false,
-      message: expect.stringContaining('Set primaryKey on the columns that identify a row'),
+      message: expect.stringContaining('Set mergeKey to the columns that identify a row'),
     })
     await publish([['a']], { shape: columns({ name: 'TEXT' }), mode: 'REPLACE' })
     await expect(publish(numbered(1))).rejects.toMatchObject({ code: 'NO_PRIMARY_KEY' })
