@@ -97,8 +97,10 @@ export async function prepareQuery(
       return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : parameterType(value)}}`
     },
   }
-  // The server rejects a database that does not exist.
-  const defaultSchema = schemas.find((schema) => existingSchemas.includes(schema))
+  // The server rejects a database that does not exist. Previews of staged rows exist, but are no schemas of the client.
+  const defaultSchema = schemas.find(
+    (schema) => existingSchemas.includes(schema) || schema.startsWith(shownPrefix(access.key)),
+  )
   const database = defaultSchema === undefined ? 'system' : databaseOf({ key: access.key, schema: defaultSchema })
   return { ...resolveNames(trimStatementEnd(text), resolution), parameters, database }
 }
