@@ -28,6 +28,7 @@ export async function assertReadyToPublish<Load extends StagedLoadState & { read
 ): Promise<void> {
   for (const load of loads) {
     assertMergeKey(load, mode)
+    assertReplacedPartsKnown(load, mode)
     const twice = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
     if (twice !== undefined) throw duplicateKey(load, twice)
   }
@@ -79,6 +80,25 @@ export function assertMergeKey(
   throw new WarehouseProblem(
     'NO_PRIMARY_KEY',
     `Rows can be merged into ${qualifiedName} only by a primary key, and the source has none. Set mergeKey to the columns that identify a row, or load with writeMode REPLACE.`,
+  )
+}
+
+/**
+ * Throws PART_COLUMN_MISSING for appended rows that replace those of the same part of the source, such as an object, if a transformation or
+ * `schemaChanges` removed the column that identifies the part. The table would then have both the earlier and the new rows.
+ */
+export function assertReplacedPartsKnown(
+  {
+    qualifiedName,
+    target: { partOf },
+    brought,
+  }: Pick<StagedLoadState, 'target' | 'brought'> & { qualifiedName: string },
+  mode: WriteMode | undefined,
+): void {
+  if (mode !== 'APPEND' || !partOf || brought === undefined || brought.includes(partOf.column)) return
+  throw new WarehouseProblem(
+    'PART_COLUMN_MISSING',
+    `Parts of the source changed, such as its objects, and their earlier rows cannot be found in ${qualifiedName}: the rows to load have no column "${partOf.column}". The old data stays. Keep the column in the transformation and in the table, or run once with "rebuild": true, which replaces all rows.`,
   )
 }
 

@@ -1,3 +1,4 @@
+import type { WriteMode } from '@sluice/contracts'
 import type { Column } from '../src/warehouse.ts'
 import { casesForEach } from './test-case-tables.ts'
 import { columns, never, stage } from './row-fixtures.ts'
@@ -12,7 +13,7 @@ interface Increment {
   shape?: Column[]
   run?: string
   attempt?: number
-  mode?: 'REPLACE' | 'MERGE'
+  mode?: WriteMode
   cursor?: unknown
   ours?: boolean
   signal?: AbortSignal
@@ -38,7 +39,7 @@ export function mergedForEach() {
     const { table } = cases
     await using load = await stage(
       scratch.warehouse,
-      { table, columns: shape, run, attempt, shape: { merging: mode === 'MERGE' } },
+      { table, columns: shape, run, attempt, shape: { merging: mode !== 'REPLACE' } },
       rows,
     )
     const options = { mode, ...(cursor !== undefined && { cursors: { [table]: cursor } }) }

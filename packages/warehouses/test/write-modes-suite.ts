@@ -214,4 +214,29 @@ export function appendsPartsOnce(subject: Given): void {
       ),
     ).toEqual(['a3', 'b4', 'b5', 'c1'])
   })
+
+  it('refuses rows that replace those of a part if the column of the part is not loaded', async () => {
+    const { warehouse } = subject
+    const append = (types: Record<string, string>, cells: (string | number)[], replaces?: string) =>
+      loadFeeds({
+        warehouse,
+        feeds: only({ table: '', columns: columns(types), content: given([cells]), ...(replaces && { replaces }) }),
+        target: { schema: 'health', table: 'partless' },
+        run: randomUUID(),
+        attempt: 1,
+        mode: 'APPEND',
+        shape: { schemaChanges: 'IGNORE_NEW', hasAllColumns: true },
+        isCurrentAttempt: async () => true,
+        signal: never,
+        rejected: () => ({ count: 0 }),
+      })
+    await append({ n: 'INTEGER' }, [1])
+    await append({ n: 'INTEGER', part: 'TEXT' }, [2, 'a'])
+    await expect(append({ n: 'INTEGER', part: 'TEXT' }, [3, 'a'], 'part')).rejects.toMatchObject({
+      code: 'PART_COLUMN_MISSING',
+      retryable: false,
+      message: expect.stringMatching(/no column "part"/),
+    })
+    expect((await rowsIn(warehouse, 'partless')).toSorted()).toEqual([[1], [2]])
+  })
 }

@@ -141,6 +141,8 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
         'The type or a value of a column of `incremental` does not suit its purpose. Choose another column.',
       DELETED_COLUMN_UNUSABLE:
         'The column that marks deleted rows is missing or text in the warehouse. See the message.',
+      PART_COLUMN_MISSING:
+        'An object changed, and a transformation removed the column by which its earlier rows are found. Keep it.',
       NO_PRIMARY_KEY: 'Rows are merged by a key. Set `mergeKey`, or load with `writeMode` REPLACE.',
       VARIABLE_UNKNOWN: 'The variable does not exist or has no value. Create it, set its value, or correct its name.',
       VARIABLE_MISPLACED: 'The variable is in quotes or part of a name. Remove them, or use `${name:identifier}`.',

@@ -2,6 +2,7 @@ import { sql, type Kysely, type Selectable } from 'kysely'
 import type { DataQualityResults, DB } from '../database.ts'
 import type { Claim } from '../runs/claim-run.ts'
 import { toStorableText } from '../runs/run-log.ts'
+import { toStoredJson } from '../stored-json.ts'
 import type { CheckOutcome } from './run-checks.ts'
 
 type FenceToken = Pick<Claim, 'id' | 'attempt'>
@@ -34,8 +35,7 @@ export function toColumns({ check, status, message, findings, completedAt }: Che
     check_name: check.name,
     status,
     message: toStorableText(message, 5_000),
-    // jsonb cannot store NUL.
-    data: findings ? JSON.stringify(findings).toWellFormed().replaceAll('\\u0000', '␀') : null,
+    data: findings ? toStoredJson(findings, { nul: '␀' }) : null,
     completed_at: completedAt,
   }
 }

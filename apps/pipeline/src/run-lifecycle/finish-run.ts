@@ -7,6 +7,7 @@ import { statesBefore, type EndedRun } from '../runs/run-states.ts'
 import type { WriteMode } from '@sluice/contracts'
 import type { PlannedTable, PublishedTable } from '@sluice/warehouses/load-target'
 import { writeRunAlerts } from '../alerts/write-alerts.ts'
+import { toStoredJson } from '../stored-json.ts'
 import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
 import { keepPublishedProfiles } from '../table-profiles/stored-profiles.ts'
 import { advanceWaitingWorkflows } from '../workflows/advance-workflow.ts'
@@ -84,9 +85,6 @@ export async function keepPlan(
   await sql`update runs set planned_tables = ${toStoredJson(tables)}::jsonb
     where id = ${id} and attempt = ${attempt} and state = 'RUNNING'`.execute(db)
 }
-
-/** Returns JSON without NUL, which jsonb cannot store. */
-const toStoredJson = (value: unknown): string => JSON.stringify(value).toWellFormed().replaceAll('\\u0000', '')
 
 /** Writes alerts, keeps profiles, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {

@@ -307,7 +307,8 @@ async function stageAndPublish(
     ...source,
     input,
     writeMode,
-    mode: claim.mode,
+    // The write mode may have been changed after the run was requested.
+    mode: keepsRows(writeMode) ? ('FULL' as const) : claim.mode,
     table: target.table,
     ...(cursor !== undefined && { cursor }),
     ...(pipeline.reset && { reset: pipeline.reset }),

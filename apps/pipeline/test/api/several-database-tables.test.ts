@@ -167,6 +167,23 @@ describe('a pipeline from several tables', () => {
     await source.query('delete from facilities where id = 77; delete from "Visits 2026" where id = 1000')
   })
 
+  it('appends or merges the rows of its tables, and lists each of them once', async () => {
+    const tables = ['facilities', 'Visits 2026']
+    const { id } = await make('data-pipelines', bodyOf('added', tables, { writeMode: 'APPEND' }))
+    const merged = await make('data-pipelines', bodyOf('merged', tables, { writeMode: 'MERGE' }))
+    for (const one of [id, id, merged.id, merged.id]) expect(await run(one)).toMatchObject({ status: 'OK' })
+    const sizes = (name: string, facilities: number, visits: number) => [
+      [name, 2],
+      [`${name}__facilities`, facilities],
+      [`${name}__visits_2026`, visits],
+    ]
+    expect(await tablesOf(id)).toEqual(sizes('added', 6, 400))
+    expect(await tablesOf(merged.id)).toEqual(sizes('merged', 3, 200))
+    await owner.put(`/data-pipelines/${id}`).send(bodyOf('added', tables)).expect(200)
+    expect(await run(id)).toMatchObject({ status: 'OK' })
+    expect(await tablesOf(id)).toEqual(sizes('added', 3, 200))
+  })
+
   it('reads the changes of all tables in an incremental run', async () => {
     const incremental = { cursorColumn: 'moved', key: ['id'] }
     const { id } = await make('data-pipelines', bodyOf('moving', ['facilities', 'Visits 2026'], { incremental }))

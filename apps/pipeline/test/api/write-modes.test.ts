@@ -88,6 +88,18 @@ describe('the writeMode of a pipeline', () => {
       },
       '/incremental',
     ],
+    [
+      'a key of several tables',
+      {
+        type: 'SQL_DATABASE_D',
+        jdbcSource: { hostname: 'db.invalid', database: 'registry', username: 'reader', password: 'not very secret' },
+        tables: [{ name: 'cases' }, { name: 'contacts' }],
+        csvOptions: undefined,
+        writeMode: 'MERGE',
+        mergeKey: ['id'],
+      },
+      '/mergeKey',
+    ],
   ])('contradicts %s', async (_what, changes, pointer) => {
     const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(422)
     expect(body.errors).toEqual([{ pointer, detail: expect.stringMatching(/\. [A-Z].*\.$/) }])

@@ -91,5 +91,7 @@ function createContentsStream(contents: readonly TableContent[], cursor: () => u
     for (const { name, content, rowsRead } of contents) encoder.write([name, content, rowsRead])
     yield { bytes: buffer.take() }
   }
-  return { table: '', columns: [...contentsColumns], content: { format: 'copy-binary', rows }, cursor }
+  const content = { format: 'copy-binary' as const, rows }
+  // The list has one row for each table, also if the rows of the tables are appended.
+  return { table: '', columns: [...contentsColumns], content, replaces: 'table_name', cursor }
 }

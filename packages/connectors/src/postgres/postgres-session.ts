@@ -117,7 +117,8 @@ class PostgresSession implements DatabaseSession {
       await this.#client.query('release savepoint statement')
       return result
     } catch (error) {
-      await this.#client.query('rollback to savepoint statement')
+      // If the connection is lost, the rollback fails, too. The first error is the cause.
+      await this.#client.query('rollback to savepoint statement').catch(() => {})
       throw error
     }
   }

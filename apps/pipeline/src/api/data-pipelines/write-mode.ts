@@ -29,6 +29,11 @@ export function assertWriteMode(body: DataPipelineBody): void {
       '/mergeKey',
       'A file has no key by which rows can be merged. Set mergeKey to the columns that identify a row.',
     )
+  if (mergeKey && 'tables' in body && (body.tables ?? []).length > 1)
+    throw problems.refused(
+      '/mergeKey',
+      'With several tables, the rows of each table are merged by its primary key. Remove mergeKey, or load each table with a pipeline of its own.',
+    )
   if (schemaChanges === 'REPLACE')
     throw problems.refused(
       '/schemaChanges',

@@ -141,6 +141,23 @@ describe('a malicious database server', () => {
     startsHugeMessage(true),
   )
 
+  it('is reported for what it did, although the transaction cannot be rolled back after that (PostgreSQL)', async () => {
+    const complete = Buffer.from('43000000074f4b005a0000000554', 'hex')
+    const completeExtended = Buffer.concat([Buffer.from('310000000432000000046e00000004', 'hex'), complete])
+    const port = await serve((socket) => {
+      socket.once('data', () => {
+        socket.write(postgresOk)
+        let isDescribed = false
+        socket.on('data', (received) => {
+          if (isDescribed) socket.write(hugeRow)
+          else socket.write(received[0] === 0x51 ? complete : completeExtended)
+          isDescribed = received.includes('savepoint statement')
+        })
+      })
+    })
+    expect(await tried({ port })).toMatchObject({ name: 'SourceProblem', code: 'MESSAGE_TOO_LONG' })
+  })
+
   it('is disconnected when it sends endless rows during a connection test (PostgreSQL)', async () => {
     const row = Buffer.alloc(1 + 4 + 2 + 4 + 100_000)
     row[0] = 0x44

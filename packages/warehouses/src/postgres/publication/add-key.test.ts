@@ -95,6 +95,32 @@ describe('the first increment into a table without a key', () => {
     ])
   })
 
+  it('leaves no index that refuses appended rows if it was killed', async () => {
+    await publish(twoRows, { shape: withoutKey, mode: 'REPLACE' })
+    const before = await partition()
+    await using reader = await connectedAs(scratch.access, 'read')
+    await reader.query(`begin isolation level repeatable read; select from health.${cases.table}`)
+    const killed = new AbortController()
+    const publishing = expect(publish([[3, 'c']], { signal: killed.signal })).rejects.toThrow('killed')
+    const isEnforced = async () =>
+      (
+        await scratch.superuser.query(
+          `select from pg_inherits i join pg_index x on x.indrelid = i.inhrelid
+           where i.inhparent = 'health.${cases.table}'::regclass and x.indisready`,
+        )
+      ).rowCount === 1
+    while (!(await isEnforced())) await sleep(10)
+    killed.abort(new Error('killed'))
+    await publishing
+    const buildingIndexes = `select from pg_stat_activity where query like 'create unique index%' and state = 'active'
+      and datname = (select datname from pg_stat_activity where pid = $1)`
+    const { rows: sessions } = await reader.query<{ pid: number }>('select pg_backend_pid() as pid')
+    while ((await scratch.superuser.query(buildingIndexes, [sessions[0]!.pid])).rowCount) await sleep(10)
+    await reader.query('rollback')
+    await publish([[2, 'again']], { shape: withoutKey, mode: 'APPEND' })
+    expect([await partition(), await indexes(), (await rowsOf()).length]).toEqual([before, [], 3])
+  })
+
   it('copies the rows if the key or a type changes', async () => {
     await publish(twoRows, { shape: withoutKey, mode: 'REPLACE' })
     const before = await partition()
