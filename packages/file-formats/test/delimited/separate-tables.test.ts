@@ -101,6 +101,16 @@ describe('a file with several tables', () => {
   })
 })
 
+it('a table that continues after the parsed part of a file is read instead of a shorter one above it', () => {
+  const above = textOfTable(drawTable(seeded(1), 1_200, 4), ',', '\n')
+  const table = drawTable(seeded(2), 3_000, 3)
+  const { rows, rejected, unread } = readText(`${above}\n${textOfTable(table, ',', '\n')}`)
+  expect([rows, rejected]).toEqual([table.rows, []])
+  expect(unread).toMatch(
+    /^Only the table in line 1203 on .* another table seems to be in lines 1 to 1201 \(skipLines 0\)/,
+  )
+})
+
 const counts = 'town,cases,deaths\nAccra,5,1\nHo,7,2\nWa,1,0\n'
 
 describe('one table', () => {
