@@ -36,8 +36,8 @@ export interface BatchResult {
 /** Objects that are read together. */
 export interface ObjectBatch {
   readonly objects: readonly StoredObject[]
-  /** A sentence about parts that are not read. Set by `examine`. */
-  readonly unread?: string | undefined
+  /** Sentences about tables and sheets that are not read. Set by `examine`. */
+  readonly unread: readonly string[]
   /** Returns the columns of the objects. Throws EMPTY_SOURCE for an empty list. */
   examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]>
   /** Yields the rows in the layout of the table. Throws `TypesWidened` with other columns of the batch. */
@@ -132,6 +132,10 @@ class AlikeObjects implements ObjectBatch {
     this.objects = objects
   }
 
+  get unread(): readonly string[] {
+    return this.#group.unread
+  }
+
   async examine(): Promise<readonly Column[]> {
     return this.#group.columns
   }
@@ -174,7 +178,7 @@ const maxFullyReadBytes = 1024 * 1024
 /** An object of any format. */
 class SingleObject implements ObjectBatch {
   readonly objects: readonly [StoredObject]
-  unread: string | undefined
+  unread: readonly string[] = []
   readonly #reading: ObjectReading
   readonly #spool: ObjectSpool
   /** Whether the types from samples were wrong. The next read examines all rows before it returns types. */
@@ -191,7 +195,7 @@ class SingleObject implements ObjectBatch {
     const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
     using local = await this.#spool.open(this.objects[0], signal)
     for await (const feed of readLocalObject(this.#reading, local, quiet, signal)) {
-      this.unread = feed.unread
+      if (feed.unread !== undefined) this.unread = [feed.unread]
       return local.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
     }
     throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)
