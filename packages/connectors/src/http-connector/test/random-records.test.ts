@@ -131,6 +131,12 @@ describe('random records', () => {
   })
 })
 
+it('numbers that JavaScript cannot represent keep their value, also short ones', () => {
+  const json = '{"a":1e400,"b":[-2.5E+999,1e-400,1e100,0]}'
+  expect(JSON.stringify(parseJson(json))).toBe(json)
+  expect(parseJson('[1e100, 2.5e-300]')).toEqual([1e100, 2.5e-300])
+})
+
 const formatReference = ({ cells }: ReferenceRow): string =>
   `{${[...cells].map(([path, cell]) => `${JSON.stringify(path)}:${JSON.stringify(cell)}`).join()}}`
 
