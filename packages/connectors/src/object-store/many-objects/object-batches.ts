@@ -106,12 +106,12 @@ function groupByFirstLine(
   const byLine = new Map<string, FirstLineGroup>()
   for (const object of objects) {
     const spooled = spool.find(object)
-    const line = options.headerRow === false && spooled?.firstLine !== undefined ? '' : spooled?.firstLine
-    const known = line === undefined ? undefined : byLine.get(line)
+    const lineHash = options.headerRow === false && spooled?.firstLineHash !== undefined ? '' : spooled?.firstLineHash
+    const known = lineHash === undefined ? undefined : byLine.get(lineHash)
     const group = known ?? { object, segments: [] }
     if (!known) groups.push(group)
-    if (line === undefined) continue
-    byLine.set(line, group)
+    if (lineHash === undefined) continue
+    byLine.set(lineHash, group)
     const { name, from, to } = spooled!
     group.segments.push({ name, from, to })
   }
