@@ -180,6 +180,11 @@ describe('a REST API', () => {
       '/functionSource/authToken',
     ],
     ['with a readable secret in a header', source({ headers: { 'X-Api-Key': 'abc' } }), '/restApi/headers/X-Api-Key'],
+    [
+      'with a readable subscription key',
+      source({ headers: { 'Ocp-Apim-Subscription-Key': 'abc' } }),
+      '/restApi/headers/Ocp-Apim-Subscription-Key',
+    ],
     ['with a readable secret in a parameter', source({ query: { api_key: 'abc' } }), '/restApi/query/api_key'],
     ['with a readable secret in its address', source({}, { url: 'https://a.example/?key=abc' }), '/functionSource/url'],
     [
@@ -193,6 +198,7 @@ describe('a REST API', () => {
       '/restApi/headers/Authorization',
     ],
     ['with a header of the connection', source({ headers: { Host: 'internal' } }), '/restApi/headers/Host'],
+    ['with its token in a header of the connection', source({}, { headerName: 'Host' }), '/functionSource/headerName'],
     ['with an invalid name of a header', source({ headers: { 'a/b c': 'x' } }), '/restApi/headers/a~1b c'],
     ['with a header twice', source({ headers: { 'X-A': '1', 'x-a': '2' } }), '/restApi/headers/x-a'],
     [

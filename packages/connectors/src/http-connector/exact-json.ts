@@ -8,10 +8,12 @@ const typedJson = JSON as unknown as {
 }
 
 /**
- * Matches the start of a number of at least sixteen characters, which can exceed the precision of a JavaScript number. The pattern
- * reads only sixteen of them, because an unlimited quantifier overflows the stack for a number with millions of digits.
+ * Matches the start of a number that JavaScript may not represent: it has at least sixteen characters, or an exponent of three digits. The
+ * quantifiers are limited, because an unlimited one overflows the stack for a number with millions of digits.
  */
-const longNumberPattern = /[:[,\s]-?\d[\d.]{15}/g
+const longNumberPattern = /[:[,\s]-?\d(?:[\d.]{15}|[\d.]{0,14}e[+-]?\d{3})/gi
+/** Characters from which a number can have more digits than a JavaScript number. */
+const longLength = 16
 /** Maximum characters of a number that JavaScript prints. */
 const maxPrintedLength = 25
 
@@ -29,11 +31,15 @@ export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   )
 }
 
-/** Returns whether a long number would lose digits as a JavaScript number. Coordinates, which are long, usually lose none. */
+/**
+ * Returns whether a long number would lose digits as a JavaScript number, or a large or small one its value. Coordinates, which are long,
+ * usually lose none.
+ */
 function hasInexactNumber(text: string): boolean {
   for (const { index } of text.matchAll(longNumberPattern)) {
     const [number] = /^[-+\d.eE]*/.exec(text.slice(index + 1, index + 2 + maxPrintedLength))!
-    if (String(Number(number)) !== number) return true
+    const value = Number(number)
+    if (number.length < longLength ? !Number.isFinite(value) || value === 0 : String(value) !== number) return true
   }
   return false
 }

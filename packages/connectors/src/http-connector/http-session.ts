@@ -347,7 +347,7 @@ function resolveLinkPath(link: string, base: string, target: RequestTarget): str
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
   if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
-    throw createForeignLinkFailure(to ? to.host : undefined, target).problem
+    throw createForeignLinkFailure(to?.host || undefined, target).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }
 

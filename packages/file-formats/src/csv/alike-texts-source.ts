@@ -45,6 +45,11 @@ export class AlikeTextGroup {
     return this.#result.notes
   }
 
+  /** Sentences about the tables in the texts that are not read. */
+  get unread(): readonly string[] {
+    return this.#result.unread
+  }
+
   /**
    * Yields the rows, each with the suffix of its text. Returns the number of rows of each text, and facts about the columns. Rows can be
    * requested again. Throws `TypesWidened` if the types were inferred from samples and do not fit; `columns` has the wider types.

@@ -19,7 +19,8 @@ export interface AlikeTextsJob {
   limits: DelimitedLimits
 }
 
-export interface AlikeTextsResult extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'others' | 'notes'> {
+export interface AlikeTextsResult
+  extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'others' | 'notes' | 'unread'> {
   dialect: DelimitedDialect
   /** Text for users, as a part of a sentence. */
   guesses: string
@@ -57,7 +58,7 @@ async function groupTexts(
 ): Promise<AlikeTextsResult> {
   using file = new TextFile(descriptor, segments[0]!.name)
   const onText = () => port.progress({ bytesRead: 0 })
-  const { detected, parts, known, alike, others, notes } = findAlikeTexts(
+  const { detected, parts, known, alike, others, notes, unread } = findAlikeTexts(
     file,
     segments,
     { options, limits, wasm: scanner },
@@ -72,6 +73,7 @@ async function groupTexts(
     dialect,
     guesses: describeGuesses(guesses),
     notes: [...detected.notes, ...notes],
+    unread,
   }
 }
 

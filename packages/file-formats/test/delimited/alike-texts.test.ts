@@ -138,6 +138,37 @@ describe('texts with the same first lines', () => {
     expect(groupsOf(group(texts, { delimiter: texts[0]!.includes(';') ? ';' : ',' }).alike)).toEqual([[0], [1]])
   })
 
+  it.each([
+    ['numbers in which points may separate thousands', ['a;n\nx;1\n', 'a;n\nx;1.234\ny;2.500\n', 'a;n\nx;3\n']],
+    ['a header with a line end, and the first one without', ['a', 'a\n1\n', 'a']],
+    ['a header with a whole line end, and the first one with half of it', ['a\r', 'a\r\n1\r\n', 'a\r2\r']],
+  ])('are not read as one if one has %s', (_what, texts) => {
+    const { alike } = group(texts, { delimiter: ';', headerRow: true })
+    expect(groupsOf(alike)).toEqual([[0, 2], [1]])
+  })
+
+  it('are read as one if a text has the first decimals of a column', () => {
+    const { alike } = group(['a;n\nx;1\n', 'a;n\nx;0.5\n', 'a;n\nx;1.234\n'], { delimiter: ';' })
+    expect(groupsOf(alike)).toEqual([[0, 1, 2], []])
+    expect(alike.known.columns[1]).toMatchObject({ dataType: 'DECIMAL', scale: 3 })
+  })
+
+  it('are read without the other tables in them, which sentences name', () => {
+    const rows = '1,10,x\n2,20,y\n3,30,z\n4,40,x\n'
+    const others = '\nplace,share\nnorth,5\nsouth,6\n'
+    const grouped = group([`id,n,t\n${rows}${others}`, `id,n,t\n${rows}`, `id,n,t\n${rows}${rows}${others}`])
+    expect(groupsOf(grouped.alike)).toEqual([[0, 1, 2], []])
+    expect(readGroup(grouped)).toMatchObject({ written: [4, 4, 8], rejected: [] })
+    expect(grouped.alike.unread).toEqual([
+      expect.stringMatching(
+        /^Only the table in lines 1 to 5 of text 0 was read; another table seems to be in lines 7 /,
+      ),
+      expect.stringMatching(
+        /^Only the table in lines 1 to 9 of text 2 was read; another table seems to be in lines 11 /,
+      ),
+    ])
+  })
+
   it('keep dates as TEXT if one text has the day first and another one the month', () => {
     const { alike } = group(['a,d\n1,02/03/2024\n', 'a,d\n1,31/01/2024\n', 'a,d\n1,01/31/2024\n'])
     expect(groupsOf(alike)).toEqual([[0, 1, 2], []])

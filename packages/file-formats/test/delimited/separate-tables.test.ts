@@ -101,6 +101,16 @@ describe('a file with several tables', () => {
   })
 })
 
+it('a table that continues after the parsed part of a file is read instead of a shorter one above it', () => {
+  const above = textOfTable(drawTable(seeded(1), 1_200, 4), ',', '\n')
+  const table = drawTable(seeded(2), 3_000, 3)
+  const { rows, rejected, unread } = readText(`${above}\n${textOfTable(table, ',', '\n')}`)
+  expect([rows, rejected]).toEqual([table.rows, []])
+  expect(unread).toMatch(
+    /^Only the table in line 1203 on .* another table seems to be in lines 1 to 1201 \(skipLines 0\)/,
+  )
+})
+
 const counts = 'town,cases,deaths\nAccra,5,1\nHo,7,2\nWa,1,0\n'
 
 describe('one table', () => {
@@ -110,6 +120,7 @@ describe('one table', () => {
     ['its header again, as concatenated files have it', `${counts}town,cases,deaths\nTamale,4,1\nKumasi,3,3\n`],
     ['rows with values that are too many', `${counts}Tamale,4,1,x\nKumasi,3,3\n`],
     ['a row of text below a blank line', `${counts}\nKumasi,unknown,unknown\nTamale,4,1\nTema,5,1\n`],
+    ['a row with a missing value below a blank line', `${counts}\nKumasi,NA,unknown\nTamale,4,1\nTema,5,1\n`],
     ['only text', 'a,b,c\nx,y,z\n\nd,e,f\nu,v,w\nr,s,t\n'],
   ])('is not divided if it has %s', (_, text) => {
     expect(readText(text).unread).toBeUndefined()
@@ -122,6 +133,11 @@ describe('one table', () => {
     expect(whole.unread).toBeUndefined()
     expect(whole.rows).toHaveLength(6)
   })
+})
+
+it.each(['NA,NA', '"NULL",', '-,n/a'])('a first row without values, such as %s, is no line of the header', (row) => {
+  const { labels, rows } = readText(`x,y\n${row}\n1,2\n3,4\n5,6\n`)
+  expect([labels, rows.length]).toEqual([['x', 'y'], 4])
 })
 
 describe('a header that occurs again between the rows', () => {

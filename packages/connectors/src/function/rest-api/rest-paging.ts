@@ -1,4 +1,5 @@
 import { formatCount } from '@sluice/row-stream'
+import { isExactNumber } from '../../http-connector/exact-json.ts'
 import { toText } from '../../http-connector/parse-response.ts'
 import { findAtPath } from './json-path.ts'
 import { createProtocolProblem } from './rest-records.ts'
@@ -65,7 +66,7 @@ function createStrategy(paging: RestPaging, count: RecordCount): PagingStrategy 
     case 'LINK_HEADER':
       return followLinks(({ headers }) => findNextLink(headers), 'the header Link')
     case 'NEXT_LINK':
-      return followLinks(({ json }) => toText(findAtPath(json, paging.path!)), 'restApi.paging.path')
+      return followLinks(({ json }) => readNextLink(json, paging.path!), 'restApi.paging.path')
     case 'CURSOR':
       return followCursor(paging)
     case 'PAGE':
@@ -86,6 +87,23 @@ function followLinks(findLink: (response: RestResponse) => string | undefined, f
     },
   }
 }
+
+/** Returns the link at a path; undefined on the last page. Throws `SourceProblem` for another value, such as an object around the link. */
+function readNextLink(json: unknown, path: string): string | undefined {
+  const link = findAtPath(json, path)
+  if (isAbsent(link)) return undefined
+  if (typeof link === 'string') return link
+  throw createProtocolProblem(
+    `The response has no link under "${path}" (restApi.paging.path), but ${describeValue(link)}. Set the path of the link, or another type of paging.`,
+  )
+}
+
+const describeValue = (value: unknown): string =>
+  Array.isArray(value)
+    ? 'a list'
+    : typeof value === 'object' && !isExactNumber(value)
+      ? 'an object'
+      : `a ${typeof value === 'boolean' ? 'boolean' : 'number'}`
 
 function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
   const checkLoop = createLoopCheck('restApi.paging')

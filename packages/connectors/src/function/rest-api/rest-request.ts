@@ -46,10 +46,10 @@ export function createLinkedRequest(
   link: string,
   previous: RestRequest,
 ): RestRequest {
-  // A link is relative to the page that contains it.
-  const context = new URL(previous.path, `${http.base}/`)
+  // A link is relative to the page that contains it. Paths are appended, because a URL parser reads `items:list` as a scheme.
+  const context = new URL(`${http.base}${previous.path}`)
   const target = http.resolveLink(URL.canParse(link, context.href) ? new URL(link, context).href : link)
-  const url = new URL(target, `${http.base}/`)
+  const url = new URL(`${http.base}/${target}`)
   if (!url.searchParams.has(settings.functionSource.parameterName ?? ''))
     setToken(url, settings.functionSource, secrets)
   return { path: formatPath(url), options: previous.options }

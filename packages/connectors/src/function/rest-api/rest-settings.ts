@@ -11,7 +11,8 @@ const connectionHeaders =
 const headerNamePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
 /** Names of headers and parameters that usually contain a secret. */
-const secretHeaderPattern = /^(authorization|cookie)$|token|secret|password|api-?key|access-?key|credential|signature/i
+const secretHeaderPattern =
+  /^(authorization|cookie)$|token|secret|password|(api|access|auth|subscription|functions|private)-?key|credential|signature/i
 const secretParameterPattern =
   /^(key|app_?-?(key|id)|api_?-?key|subscription_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
 
@@ -68,6 +69,8 @@ function assertTokenLocation({ headerName, parameterName, username }: FunctionSo
 }
 
 function assertHeaders({ headerName }: FunctionSource['functionSource'], { headers }: RestApi): void {
+  if (headerName !== undefined && connectionHeaders.test(headerName))
+    throw new InvalidSetting('/functionSource/headerName', 'Sluice sets this header itself. It cannot carry the token.')
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers ?? {})) {
     const pointer = `/restApi/headers/${toPointer(name)}`

@@ -102,6 +102,12 @@ describe('a record', () => {
     )
   })
 
+  it('is loaded if its text only looks like an escape', () => {
+    const list = ['C:\\udata', '\\u0000', '\\\\ud83d', '😀']
+    expect(cells(flattenRecord({ list }, 1).row)).toEqual({ list })
+    expect(() => flattenRecord({ list: [...list, 'a\\\0'] }, 1)).toThrow(BadRecord)
+  })
+
   it('is rejected if it is nested too deeply', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
     expect(() => flattenRecord(deep, 1)).toThrow(BadRecord)

@@ -36,8 +36,8 @@ export interface BatchResult {
 /** Objects that are read together. */
 export interface ObjectBatch {
   readonly objects: readonly StoredObject[]
-  /** A sentence about parts that are not read. Set by `examine`. */
-  readonly unread?: string | undefined
+  /** Sentences about tables and sheets that are not read. Set by `examine`. */
+  readonly unread: readonly string[]
   /** Returns the columns of the objects. Throws EMPTY_SOURCE for an empty list. */
   examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]>
   /** Yields the rows in the layout of the table. Throws `TypesWidened` with other columns of the batch. */
@@ -106,12 +106,12 @@ function groupByFirstLine(
   const byLine = new Map<string, FirstLineGroup>()
   for (const object of objects) {
     const spooled = spool.find(object)
-    const line = options.headerRow === false && spooled?.firstLine !== undefined ? '' : spooled?.firstLine
-    const known = line === undefined ? undefined : byLine.get(line)
+    const lineHash = options.headerRow === false && spooled?.firstLineHash !== undefined ? '' : spooled?.firstLineHash
+    const known = lineHash === undefined ? undefined : byLine.get(lineHash)
     const group = known ?? { object, segments: [] }
     if (!known) groups.push(group)
-    if (line === undefined) continue
-    byLine.set(line, group)
+    if (lineHash === undefined) continue
+    byLine.set(lineHash, group)
     const { name, from, to } = spooled!
     group.segments.push({ name, from, to })
   }
@@ -130,6 +130,10 @@ class AlikeObjects implements ObjectBatch {
   constructor(group: AlikeTextGroup, objects: readonly StoredObject[]) {
     this.#group = group
     this.objects = objects
+  }
+
+  get unread(): readonly string[] {
+    return this.#group.unread
   }
 
   async examine(): Promise<readonly Column[]> {
@@ -174,7 +178,7 @@ const maxFullyReadBytes = 1024 * 1024
 /** An object of any format. */
 class SingleObject implements ObjectBatch {
   readonly objects: readonly [StoredObject]
-  unread: string | undefined
+  unread: readonly string[] = []
   readonly #reading: ObjectReading
   readonly #spool: ObjectSpool
   /** Whether the types from samples were wrong. The next read examines all rows before it returns types. */
@@ -191,7 +195,7 @@ class SingleObject implements ObjectBatch {
     const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
     using local = await this.#spool.open(this.objects[0], signal)
     for await (const feed of readLocalObject(this.#reading, local, quiet, signal)) {
-      this.unread = feed.unread
+      if (feed.unread !== undefined) this.unread = [feed.unread]
       return local.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
     }
     throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { closeSync, read } from 'node:fs'
 import { promisify } from 'node:util'
 import type { TextSegment } from '@sluice/file-formats/csv/alike-texts'
@@ -26,8 +27,8 @@ const readAt = promisify(read)
 
 /** A downloaded object: its bytes in the spool. */
 interface SpooledObject extends TextSegment {
-  /** The first line of a delimited text in UTF-8. Undefined for other formats. */
-  firstLine?: string
+  /** A hash of the first line of a delimited text in UTF-8, because headers can be long. Undefined for other formats. */
+  firstLineHash?: string
 }
 
 /** Objects of a load in one unnamed file, so that many small objects need neither many files nor a second download. */
@@ -190,8 +191,8 @@ export class ObjectSpool implements Disposable {
     const bytes = start.subarray(0, detectionBytes)
     const content = detectFormat(bytes, key, this.#reading.options.encoding)
     const isText = content.kind === 'TEXT' && content.encoding === 'utf-8'
-    const firstLine = isText ? { firstLine: findFirstLine(bytes.subarray(content.skip)) } : {}
-    this.#spooled.set(key, { name: key, from, to: from + size, ...firstLine })
+    const firstLineHash = isText ? { firstLineHash: hashFirstLine(bytes.subarray(content.skip)) } : {}
+    this.#spooled.set(key, { name: key, from, to: from + size, ...firstLineHash })
   }
 }
 
@@ -205,9 +206,9 @@ function findFittingObjects(objects: readonly StoredObject[], spoolBytes: number
   })
 }
 
-function findFirstLine(bytes: Buffer): string {
+function hashFirstLine(bytes: Buffer): string {
   const end = bytes.findIndex((byte) => byte === 10 || byte === 13)
-  return bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
+  return hash('sha256', end < 0 ? bytes : bytes.subarray(0, end), 'base64')
 }
 
 interface FilePosition {

@@ -118,7 +118,7 @@ export async function* readObjectsAsOneTable(
   }
   const mergedFacts = () => [...evidences].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
   const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
-  const unread = batches.list.flatMap((batch) => batch.unread ?? [])
+  const unread = batches.list.flatMap((batch) => batch.unread)
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
 
@@ -128,7 +128,7 @@ const mostUnread = 3
 function describeAllUnreadParts(unread: readonly string[]): string {
   const more = unread.length - mostUnread
   const others =
-    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
+    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} parts that were not read.`] : []
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 

@@ -5,7 +5,7 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import { describeUnless } from '@sluice/testing/skip-tests'
 import fc from 'fast-check'
 import { troubledProxy } from './faulty-proxy.ts'
-import { listener, type Loading, openLoading } from './load-from-store.ts'
+import { listener, type Loading, never, openLoading } from './load-from-store.ts'
 import { kindsOfStores, type TestStore } from './test-stores.ts'
 
 /** A generated object of delimited text. */
@@ -280,6 +280,19 @@ describeUnless(kind!.missing)('objects of a folder', () => {
       code: 'EMPTY_FILE',
       message: expect.stringContaining('bad/b.csv is empty'),
     })
+  })
+
+  it('are read with a warning about other tables in them', async () => {
+    const table = 'id,n,t\n1,10,x\n2,20,y\n3,30,z\n4,40,x\n'
+    for (const name of ['a', 'b']) await store.put(`tables/${name}.csv`, `${table}\nplace,share\nnorth,5\nsouth,6\n`)
+    await store.put('tables/c.csv', table)
+    const reading = store.reading('tables/')
+    const unread = []
+    for await (const feed of loading.kinds[reading.type]!.read(reading, listener().report, never))
+      unread.push(feed.unread)
+    expect(unread).toEqual([expect.stringMatching(/of tables\/a\.csv was read; .* of tables\/b\.csv was read; /)])
+    const { heard } = await loading.load(reading, 'tables')
+    expect([(await loading.rows('tables')).length, heard.rejected]).toEqual([12, []])
   })
 
   it('are one table without headers if the options say so', async () => {

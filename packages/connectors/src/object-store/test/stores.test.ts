@@ -165,7 +165,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(one).toContain('Only the sheet "2026" (number 1) of books/a.xlsx was read.')
       const all = await unread('books/')
       expect(all).toContain(`${one} Only the sheet "2026" (number 1) of books/b.xlsx`)
-      expect(all).toMatch(/ 1 more object has sheets that were not read\.$/)
+      expect(all).toMatch(/ 1 more object has parts that were not read\.$/)
       expect(await unread('books/', { csvOptions: { sheet: '2026' } })).toBeUndefined()
       expect((await preview('books/a.xlsx')).notes[0]).toBe(one)
     })

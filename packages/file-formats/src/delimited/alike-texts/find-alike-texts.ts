@@ -27,6 +27,8 @@ export interface AlikeTexts {
   others: number[]
   /** Sentences about texts that were examined by themselves. */
   notes: string[]
+  /** Sentences about the tables in these texts that are not read. */
+  unread: string[]
 }
 
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
@@ -34,7 +36,7 @@ const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
 /**
  * Detects the dialect of the first text and infers types from it and all texts that begin with the same lines up to their first row.
  * Detection takes longer than reading a small text, so another text is only examined by itself if it may have a footer, has rows that
- * cannot be read, or makes a column TEXT. If it then has another dialect, or values of the same kind in another form, it is not alike.
+ * cannot be read, or makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not alike.
  * Throws what `detectText` throws for the first text.
  */
 export function findAlikeTexts(
@@ -45,7 +47,7 @@ export function findAlikeTexts(
 ): AlikeTexts {
   const first = new SegmentText(file, segments[0]!)
   const detected = detectText(first, options)
-  const group = new AlikeGroup(wasm, limits, options, detected.dialect, first)
+  const group = new AlikeGroup(wasm, limits, options, detected, first)
   const result = { alike: [] as number[], others: [] as number[], parts: [] as TextPart[] }
   for (const [index, segment] of segments.entries()) {
     const part = group.add(index === 0 ? first : new SegmentText(file, segment))
@@ -56,13 +58,15 @@ export function findAlikeTexts(
     } else result.others.push(index)
     onText()
   }
-  return { ...result, detected, known: group.known(), notes: group.notes }
+  return { ...result, detected, known: group.known(), notes: group.notes, unread: group.unread }
 }
 
 /** The texts that are alike so far. The scanner holds the observations of all of them. */
 class AlikeGroup {
   /** Sentences about footers of texts after the first one. */
   readonly notes: string[] = []
+  /** Sentences about the tables that are not read. */
+  readonly unread: string[] = []
   readonly #wasm: WasmScanner
   readonly #limits: DelimitedLimits
   readonly #options: DelimitedOptions
@@ -77,7 +81,7 @@ class AlikeGroup {
     wasm: WasmScanner,
     limits: DelimitedLimits,
     options: DelimitedOptions,
-    dialect: DelimitedDialect,
+    { dialect, unread }: DetectedDialect,
     first: SegmentText,
   ) {
     this.#wasm = wasm
@@ -85,6 +89,7 @@ class AlikeGroup {
     this.#options = options
     this.#dialect = dialect
     this.#first = first
+    if (unread !== undefined) this.unread.push(unread)
     this.#start = readRange(first, first.skip, dialect.from - first.skip)
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
@@ -95,9 +100,11 @@ class AlikeGroup {
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
     if (!dialect) return undefined
     let isExamined = isFirst
+    let detected: DetectedDialect | undefined
     const examine = () => {
       isExamined = true
-      dialect = this.#examine(text)
+      detected = this.#examine(text)
+      dialect = detected?.dialect
       return dialect
     }
     if (!isFirst && this.#mayDiffer(text, dialect) && !examine()) return undefined
@@ -105,7 +112,9 @@ class AlikeGroup {
     const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
     const newTexts = isFirst ? [] : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
-    if (faultyRows > 0 || newTexts.length > 0) {
+    // Points separate thousands in some texts, and only an examination of all columns shows that.
+    const hasNewDecimals = !isFirst && types.some((type, column) => this.#becameDecimal(column, type))
+    if (faultyRows > 0 || newTexts.length > 0 || hasNewDecimals) {
       if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTexts)) {
         restoreColumnStates(this.#wasm, before)
         return undefined
@@ -113,7 +122,13 @@ class AlikeGroup {
     }
     this.#types = types
     this.#hasSeenAllRows &&= isWhole
+    if (detected) this.#addSentences(text, detected)
     return dialect
+  }
+
+  #addSentences({ name }: SegmentText, { guesses, notes, unread }: DetectedDialect): void {
+    if (guesses.footerLines.value > 0) this.notes.push(...notes.map((note) => `${name}: ${note}`))
+    if (unread !== undefined) this.unread.push(unread)
   }
 
   known(): KnownColumns {
@@ -126,7 +141,10 @@ class AlikeGroup {
   /** Returns the dialect for a text that begins with the same lines. */
   #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
     if (!readRange(text, text.skip, this.#start.length).equals(this.#start)) return undefined
-    return { ...this.#dialect, from: text.skip + this.#start.length, end: text.size }
+    const from = text.skip + this.#start.length
+    // The first text can be a header without a line end, or with half of one.
+    if (this.#start.length > 0 && !isLineStart(text, from)) return undefined
+    return { ...this.#dialect, from, end: text.size }
   }
 
   /** Whether a text that begins with the same lines may have a footer, or a row instead of the header. */
@@ -140,12 +158,10 @@ class AlikeGroup {
   }
 
   /** Detects the dialect of a text. Returns undefined if it differs. */
-  #examine(text: SegmentText): DelimitedDialect | undefined {
+  #examine(text: SegmentText): DetectedDialect | undefined {
     try {
-      const { dialect, notes, guesses } = detectText(text, this.#options)
-      if (!isSameDialect(dialect, this.#dialect)) return undefined
-      if (guesses.footerLines.value > 0) this.notes.push(...notes.map((note) => `${text.name}: ${note}`))
-      return dialect
+      const detected = detectText(text, this.#options)
+      return isSameDialect(detected.dialect, this.#dialect) ? detected : undefined
     } catch (error) {
       // The text is then read by itself, which reports the problem.
       if (error instanceof SourceProblem) return undefined
@@ -159,6 +175,10 @@ class AlikeGroup {
 
   #becameText(column: number, type: ColumnType): boolean {
     return isDecidedText(type) && !isDecidedText(this.#types[column]!)
+  }
+
+  #becameDecimal(column: number, { dataType }: ColumnType): boolean {
+    return dataType === 'DECIMAL' && this.#types[column]!.dataType !== 'DECIMAL'
   }
 
   /**
@@ -190,8 +210,18 @@ function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean 
   return (
     keys.every((key) => one[key] === other[key]) &&
     one.labels.length === other.labels.length &&
-    one.labels.every((label, index) => label === other.labels[index])
+    one.labels.every((label, index) => label === other.labels[index]) &&
+    // Columns with points that may separate thousands are TEXT.
+    one.columns.every((column, index) => column?.dataType === other.columns[index]?.dataType)
   )
+}
+
+const [LF, CR] = [10, 13]
+
+/** Whether a text ends at a position, or has a complete line end before it. */
+function isLineStart(text: TextSource, position: number): boolean {
+  const [before, after] = readRange(text, position - 1, 2)
+  return after === undefined || before === LF || (before === CR && after !== LF)
 }
 
 function readRange(text: TextSource, position: number, length: number): Buffer {

@@ -20,8 +20,8 @@ const countedChunkBytes = 1024 * 1024
 
 /**
  * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table; with `skipLines` alone, it is the
- * first table after these lines. Otherwise it is the one with the most records of a file that is seen completely, and the last one of the
- * sample of a longer file, because that one continues after the sample.
+ * first table after these lines. Otherwise it is the one with the most records of a file that is parsed completely, and the last parsed one
+ * of a longer file, because that one continues.
  */
 export function chooseTable(
   file: ReadableFile,
@@ -35,7 +35,8 @@ export function chooseTable(
     return { parsed: { ...parsed, records }, end: undefined, linesAfter: 0, parts: undefined }
   }
   const parts = separateTables(parsed, sample.head)
-  const largest = sample.complete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
+  const isComplete = sample.complete && parsed.exhausted
+  const largest = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
   const chosen = skipLines === undefined ? largest : parts[0]!
   const next = parts[parts.indexOf(chosen) + 1]
   const end = next && sample.from + parsed.records[next.first]!.from
@@ -44,7 +45,7 @@ export function chooseTable(
     parsed: { ...parsed, records: parsed.records.slice(chosen.first, chosen.end) },
     end,
     linesAfter,
-    parts: parts.length === 1 ? undefined : { all: parts, chosen, isComplete: sample.complete },
+    parts: parts.length === 1 ? undefined : { all: parts, chosen, isComplete },
   }
 }
 

@@ -15,6 +15,7 @@ import {
 import type { DelimitedOptions } from './delimited-options.ts'
 import type { DelimitedGrammar } from './dialect.ts'
 import { usualWidth } from './choose-grammar.ts'
+import { isNullSpelling } from './guess-decimal.ts'
 
 /** The position of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {
@@ -277,7 +278,9 @@ function continuesHeader(
   readRowsBelow: () => HeaderCandidate[],
 ): boolean {
   const hasOnlyLabels = next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
-  if (isRule(next) || next.record.count !== first.record.count || !hasOnlyLabels) return false
+  // The first row of measurements can have no values yet.
+  const isRowWithoutValues = next.texts.every((text) => text === '' || isNullSpelling(text))
+  if (isRule(next) || isRowWithoutValues || next.record.count !== first.record.count || !hasOnlyLabels) return false
   const below = readRowsBelow()
   return sumHeaderVotes(next, below) >= minVotesForFurtherLine && sumHeaderVotes(first, below) >= minVotesForFirstLine
 }

@@ -21,6 +21,8 @@ const nullSpellings = [
   '?',
 ]
 
+export const isNullSpelling = (text: string): boolean => nullSpellings.includes(text.trim())
+
 const decimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
 const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
 

@@ -1,6 +1,7 @@
 import { countLineEnds } from '../record-scanner.ts'
 import { EMPTY_CELL } from './cell-kind.ts'
 import { usualWidth } from './choose-grammar.ts'
+import { isNullSpelling } from './guess-decimal.ts'
 import { areDistinct, type HeaderCandidate, isTextKind, sumHeaderVotes } from './header.ts'
 import { cellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
 
@@ -69,6 +70,7 @@ function beginsTable(parsed: ParsedSample, sample: Uint8Array, partStart: number
   for (let at = index + 1; records[at]?.count === header.count && below.length < comparedRows; at++)
     below.push(candidate(at))
   const labels = candidate(index)
+  if (labels.texts.some(isNullSpelling)) return false
   if (below.length < fewestRows || !areDistinct(labels) || sumHeaderVotes(labels, below) <= 0) return false
   const above = records.slice(partStart, titlesAbove(parsed, partStart, index))
   const width = usualWidth(above)

@@ -105,6 +105,20 @@ describe('paging', () => {
       9,
     ],
     [
+      'a link inside an object',
+      { type: 'NEXT_LINK', path: 'next' },
+      () => ({ body: { items: records(1, 3), next: { href: '?p=2' } } }),
+      /^The response has no link under "next" \(restApi\.paging\.path\), but an object\. Set the path of the link/,
+      1,
+    ],
+    [
+      'a number instead of a link',
+      { type: 'NEXT_LINK', path: 'next' },
+      () => ({ body: { items: records(1, 3), next: 2 } }),
+      /^The response has no link under "next" \(restApi\.paging\.path\), but a number\./,
+      1,
+    ],
+    [
       'a cursor that repeats',
       { type: 'CURSOR', path: 'next', parameter: 'after' },
       () => ({ body: { items: records(1, 1), next: 'same' } }),
@@ -152,6 +166,18 @@ describe('paging', () => {
     expect(rest.paths().length).toBeLessThanOrEqual(mostRequests)
   })
 
+  it('follows links with a colon in the first part of their path', async () => {
+    const url = `${rest.server.url}/items:list`
+    rest.respond = ({ path, query }) =>
+      path === '/items:list'
+        ? { body: query.has('p') ? { items: records(2, 1) } : { items: records(1, 1), next: `${url}?p=2` } }
+        : { status: 404 }
+    const paging = { type: 'NEXT_LINK', path: 'next' } as const
+    await rest.harness.load(rest.createReading({ key, records: 'items', paging }, { url }))
+    expect(await ids()).toEqual([1, 2])
+    expect(rest.paths()).toEqual(['/items:list', '/items:list?p=2'])
+  })
+
   it('does not follow a link to another host, and sends nothing to it', async () => {
     await using other = await startStandInServer(() => ({ body: { items: records(9, 1) } }))
     const elsewhere = other.url.replace('127.0.0.1', 'localhost')
@@ -161,10 +187,12 @@ describe('paging', () => {
       message: expect.stringMatching(/^127\.0\.0\.1:\d+ returned a link to localhost:\d+\. Sluice does not follow it/),
     })
     expect(other.requests).toEqual([])
-    rest.respond = () => ({ body: { items: records(1, 1), next: 'http://[' } })
-    expect(await failure({ type: 'NEXT_LINK', path: 'next' })).toMatchObject({
-      message: expect.stringContaining('a link without a valid address'),
-    })
+    for (const next of ['http://[', 'mailto:data@example.org']) {
+      rest.respond = () => ({ body: { items: records(1, 1), next } })
+      expect(await failure({ type: 'NEXT_LINK', path: 'next' })).toMatchObject({
+        message: expect.stringContaining('a link without a valid address'),
+      })
+    }
   })
 })
 
