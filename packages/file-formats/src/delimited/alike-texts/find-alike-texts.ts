@@ -89,7 +89,7 @@ class AlikeGroup {
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
-  /** Observes a text, and returns its rows; undefined if it is not alike, and then it is as if it had not been observed. */
+  /** Observes a text and returns its rows. If it is not alike, discards the observations and returns undefined. */
   add(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)

@@ -19,9 +19,9 @@ export interface TableChoice {
 const countedChunkBytes = 1024 * 1024
 
 /**
- * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table; with `skipLines` alone, it is the
- * first table after these lines. Otherwise it is the one with the most records of a file that is seen completely, and the last one of the
- * sample of a longer file, because that one continues after the sample.
+ * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table. With `skipLines` alone, chooses the
+ * first table after these lines. Otherwise chooses the table with the most records or, if the file is longer than the sample, the last
+ * table of the sample, because it continues after the sample.
  */
 export function chooseTable(
   file: ReadableFile,
@@ -66,7 +66,7 @@ export function describeUnread(
   const listed = others.slice(0, mostListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
   const more = others.length > mostListed ? ` and ${others.length - mostListed} more` : ''
   const confirmed = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
-  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} confirm this one.`
+  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} keep this one.`
 }
 
 /** Returns the number of lines from a position to the end of the file. */
