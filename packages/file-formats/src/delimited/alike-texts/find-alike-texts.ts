@@ -167,11 +167,11 @@ class AlikeGroup {
    */
   #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTexts: readonly number[]): boolean {
     if (!dialect || newTexts.length === 0) return false
-    const together = copyColumnStates(this.#wasm, dialect.labels.length)
+    const groupStates = copyColumnStates(this.#wasm, dialect.labels.length)
     configureScanner(this.#wasm, dialect, this.#limits.chunkBytes)
     observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
-    restoreColumnStates(this.#wasm, together)
+    restoreColumnStates(this.#wasm, groupStates)
     return newTexts.some((column) => {
       const [one, other] = [this.#types[column]!, types[column]!]
       const contradicts = isDayFirst(one) !== undefined && isDayFirst(other) === !isDayFirst(one)

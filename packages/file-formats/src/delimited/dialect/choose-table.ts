@@ -19,9 +19,9 @@ export interface TableChoice {
 const countedChunkBytes = 1024 * 1024
 
 /**
- * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table. With `skipLines` alone, chooses the
- * first table after these lines. Otherwise chooses the table with the most records or, if the file is longer than the sample, the last
- * table of the sample, because it continues after the sample.
+ * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table; with `skipLines` alone, it is the
+ * first table after these lines. Otherwise it is the one with the most records of a file that is seen completely, and the last one of the
+ * sample of a longer file, because that one continues after the sample.
  */
 export function chooseTable(
   file: ReadableFile,
