@@ -37,7 +37,7 @@ const mostListedColumns = 20
 export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], key: string): string {
   const labels = columns.slice(0, mostListedColumns).map(({ label }) => `"${label}"`)
   const moreText = columns.length > mostListedColumns ? ` and ${columns.length - mostListedColumns} more` : ''
-  return `The source has no column "${key}", which is in mergeKey; the old data stays. Correct the source or mergeKey. Its columns are ${labels.join(', ')}${moreText}.`
+  return `The source has no column "${key}", which is in mergeKey; the old data stays. Correct the source or mergeKey. The columns of the source are ${labels.join(', ')}${moreText}.`
 }
 
 /**

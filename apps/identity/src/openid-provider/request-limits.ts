@@ -37,7 +37,7 @@ export function limitPendingLogins({
   // The networks are ordered by the start of their count, oldest first.
   const networks = new Map<string, PendingLogins>()
 
-  /** Returns the count of a network. Starts a new count after `windowMs`; the oldest count makes way if the map is full. */
+  /** Returns the count of a network. Starts a new one after `windowMs`; deletes the oldest one if the map is full. */
   const findOrAddNetwork = (address: string): PendingLogins => {
     const key = toNetworkPrefix(address)
     const existing = networks.get(key)

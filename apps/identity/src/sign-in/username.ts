@@ -15,8 +15,8 @@ const technicalLetters =
  * width, composition, invisible characters, or letters of another script that look alike.
  */
 export function toSkeleton(username: string): string {
-  // Some letters have several small forms, such as ς and σ. The detour over capitals leaves one of them. The Turkish İ
-  // becomes an i with a dot above it, which looks like an i.
+  // Some letters have several small forms, such as ς and σ. Converting to capitals first leaves one of them. The
+  // Turkish İ becomes an i with a dot above it, which looks like an i.
   const folded = username
     .normalize('NFKC')
     .replace(invisibleCharacters, '')

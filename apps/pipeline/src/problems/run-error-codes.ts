@@ -143,7 +143,8 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
         'The column that marks deleted rows is missing or text in the warehouse. See the message.',
       PART_COLUMN_MISSING:
         'An object changed, and a transformation removed the column by which its earlier rows are found. Keep it.',
-      NO_PRIMARY_KEY: 'Rows are merged by a key. Set `mergeKey`, or load with `writeMode` REPLACE.',
+      NO_PRIMARY_KEY:
+        'The source has no key by which rows can be merged. Set `mergeKey`, or load with `writeMode` REPLACE.',
       VARIABLE_UNKNOWN: 'The variable does not exist or has no value. Create it, set its value, or correct its name.',
       VARIABLE_MISPLACED: 'The variable is in quotes or part of a name. Remove them, or use `${name:identifier}`.',
       SECRET_FOR_OTHER_ADDRESS: 'A variable changed the address of a secret. If it is right, save the secret again.',

@@ -235,7 +235,7 @@ describe('files with writeMode MERGE', () => {
   it.each([
     ['several rows with the same key', 'id,n\n2,b\n2,c\n', 'DUPLICATE_KEY', /Key \(id\)=\(2\) is duplicated/],
     ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in primary key column "id"/],
-    ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*Its columns are "other", "n"\./],
+    ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*source are "other", "n"\./],
   ])('with %s fail in one sentence and leave the table unchanged', async (_what, content, errorCode, message) => {
     const path = await merging(['id'])
     await load(path, 'id,n\n1,a\n')

@@ -150,7 +150,7 @@ export const dataPipelines = {
   testSource: { method: 'post', path: '/data-pipelines/test-connection', effect: 'read' } as Operation<'/data-pipelines/test-connection', undefined, SourceBody, ResultEnvelope, undefined>,
   /** Test the connection to the source of a pipeline. A failed test returns status 200 with `status` ERROR, a code and a message. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   testConnection: { method: 'post', path: '/data-pipelines/:uid/test-connection', effect: 'read' } as Operation<'/data-pipelines/:uid/test-connection', undefined, undefined, ResultEnvelope, undefined>,
-  /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The response has at most 1,000 items; use `query` to narrow them. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** List the options of a source before it is saved. Databases have the kinds `tables`, and `columns` and `keys` of the table `within`; the code of a column is its type, and keys are available for PostgreSQL, MySQL and MariaDB. `OBJECT_STORAGE_BUCKET` has `buckets` and `objects`, `CLOUD_BLOB_STORAGE` has `containers` and `blobs`, and `PUBLIC_DATASET` has `public-datasets`. Objects and blobs are those of one folder, `within`, with its folders. DHIS2 (`SOURCE_SYSTEM_C`) has the kinds that a destination looks up. The response has at most 1,000 items; use `query` to narrow them. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookup: { method: 'post', path: '/lookups/:type/:kind', effect: 'read' } as Operation<'/lookups/:type/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
   /** List the options of the source of a pipeline. If jdbcSource, url, bucket or container is absent, the stored value is used. If the password or token is absent, the stored one is used only if the address is the stored one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   lookupSaved: { method: 'post', path: '/data-pipelines/:uid/lookups/:kind', effect: 'read' } as Operation<'/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody, LookedUp[], undefined>,
@@ -1262,9 +1262,9 @@ export interface ConfiguredPipelineBodyFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
-  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds rows, and adds each uploaded file or object of an object store only once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
   writeMode?: "REPLACE" | "APPEND" | "MERGE"
-  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same values in all of them. */
   mergeKey?: string[]
   transformation?: TransformationBodyOfConfiguration
   disabled: boolean
@@ -1299,9 +1299,9 @@ export interface ConfiguredPipelineFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
-  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds rows, and adds each uploaded file or object of an object store only once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
   writeMode?: "REPLACE" | "APPEND" | "MERGE"
-  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same values in all of them. */
   mergeKey?: string[]
   transformation?: TransformationBodyOfExport
   disabled: boolean
@@ -1587,7 +1587,7 @@ export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1602,7 +1602,7 @@ export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1617,7 +1617,7 @@ export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1632,7 +1632,7 @@ export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1647,7 +1647,7 @@ export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1662,7 +1662,7 @@ export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1677,7 +1677,7 @@ export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1692,7 +1692,7 @@ export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBo
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1796,7 +1796,7 @@ export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
   jdbcSource: JdbcSourceBodyOfExport
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1811,7 +1811,7 @@ export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBody
   jdbcSource: JdbcSourceBodyOfConfiguration
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1955,7 +1955,7 @@ export interface CsvOptions {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -1986,7 +1986,7 @@ export interface CsvOptionsOfConfiguration {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -2017,7 +2017,7 @@ export interface CsvOptionsOfExport {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -2124,9 +2124,9 @@ export interface DataPipelineBodyFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
-  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds rows, and adds each uploaded file or object of an object store only once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
   writeMode?: "REPLACE" | "APPEND" | "MERGE"
-  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same values in all of them. */
   mergeKey?: string[]
   transformation?: TransformationBody
   disabled: boolean
@@ -2165,9 +2165,9 @@ export interface DataPipelineFields {
   tags?: string[]
   /** The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load. */
   schemaChanges?: "EVOLVE" | "IGNORE_NEW" | "FAIL" | "REPLACE"
-  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds rows, and adds each uploaded file or object of an object store only once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
   writeMode?: "REPLACE" | "APPEND" | "MERGE"
-  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same values in all of them. */
   mergeKey?: string[]
   transformation?: Transformation
   disabled: boolean
@@ -2478,7 +2478,7 @@ export interface FilePreviewQuery {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -3671,7 +3671,7 @@ export interface RestIncrement {
   template?: string
   /** The value of the parameter when everything is read. Default: the parameter is not sent. */
   firstValue?: string
-  /** An increment also reads records so far before the largest cursor: seconds for times, otherwise a difference of numbers. Default: 300 seconds, or 1. */
+  /** How far before the largest cursor an increment starts to read: seconds for times, otherwise a difference of numbers. Default: 300 seconds, or 1. */
   lookback?: number
 }
 
@@ -3681,7 +3681,7 @@ export interface RestPaging {
   type: "LINK_HEADER" | "NEXT_LINK" | "CURSOR" | "PAGE" | "OFFSET"
   /** NEXT_LINK: the path of the link in the response. CURSOR: the path of the cursor. The last page has no value there. */
   path?: string
-  /** CURSOR: the field of the last record of a page that is the cursor, instead of path. */
+  /** CURSOR, instead of path: the field of the last record of a page whose value is the cursor. */
   lastRecordField?: string
   /** CURSOR, PAGE and OFFSET: the parameter for the cursor, the number of the page, or the number of records to skip. */
   parameter?: string
@@ -4028,9 +4028,9 @@ export type SourceBody =
 
 export interface SourceBodyFields {
   id?: string
-  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
+  /** The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds rows, and adds each uploaded file or object of an object store only once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode. */
   writeMode?: "REPLACE" | "APPEND" | "MERGE"
-  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same. */
+  /** For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same values in all of them. */
   mergeKey?: string[]
   /** Number of rows. Default: 100. */
   rows?: number
@@ -4443,7 +4443,7 @@ export interface SqlDatabaseAPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4460,7 +4460,7 @@ export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4475,7 +4475,7 @@ export interface SqlDatabaseASourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4490,7 +4490,7 @@ export interface SqlDatabaseBPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4507,7 +4507,7 @@ export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4522,7 +4522,7 @@ export interface SqlDatabaseBSourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4537,7 +4537,7 @@ export interface SqlDatabaseCPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4554,7 +4554,7 @@ export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4569,7 +4569,7 @@ export interface SqlDatabaseCSourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4584,7 +4584,7 @@ export interface SqlDatabaseDPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4601,7 +4601,7 @@ export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4616,7 +4616,7 @@ export interface SqlDatabaseDSourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -5043,7 +5043,7 @@ export interface WarehouseAPipeline extends DataPipelineFields {
   jdbcSource: JdbcSource
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -5060,7 +5060,7 @@ export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -5075,7 +5075,7 @@ export interface WarehouseASourceBody extends SourceBodyFields {
   jdbcSource: JdbcSourceBody
   /** One statement that only reads data. Set either this or tables. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental

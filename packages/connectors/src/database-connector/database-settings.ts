@@ -60,7 +60,7 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
   assertDistinctTables(tables)
 }
 
-/** Each table fills another one, and a load needs to know before it begins whether it merges all tables or replaces them. */
+/** Throws if two entries would fill the same table. */
 function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void {
   // A run checks the names that contain variables.
   const names = nameFurtherTables('…', tables).map((name, index) =>
@@ -70,6 +70,7 @@ function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void
   if (clash >= 0) throw new InvalidSetting(`/tables/${clash}`, describeNameClash(tables, names, clash))
 }
 
+/** Throws if only some tables have `incremental`, because a load merges or replaces all of its tables. */
 function assertIncrements({ incremental, tables = [] }: Pick<DatabaseBody, 'incremental' | 'tables'>): void {
   const without = tables.findIndex((table) => !table.incremental)
   if (incremental || without < 0 || tables.every((table) => !table.incremental)) return

@@ -64,7 +64,7 @@ function logFormerTables(request: ReadRequest, names: readonly string[], report:
     report.log(
       'INFO',
       'MEDIUM',
-      `The settings no longer name the source of ${former.join(', ')}. These rows stay as they are until the pipeline is deleted.`,
+      `The settings no longer include the tables that fill ${former.join(', ')}. Their rows stay until the pipeline is deleted.`,
     )
 }
 

@@ -13,9 +13,9 @@ import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.
 import { selectObjects, sortByKey } from './select-objects.ts'
 
 /**
- * Reads the objects that the loads of the cursor did not read in this version, for rows that are added to the table or merged into it. Rows
- * of deleted objects stay in the table, so their objects stay in the cursor. Other settings do not make an object new, because its rows are
- * already there. Yields nothing if no object is new or changed. Throws the errors of `readObjects`.
+ * Reads the objects that are new or changed since the loads in the cursor, for rows that are added to the table or merged into it. Rows of
+ * deleted objects stay in the table, so these objects stay in the cursor. A change of the settings does not make an object new, because its
+ * rows are already in the table. Yields nothing if no object is new or changed. Throws the errors of `readObjects`.
  */
 export async function* readNewObjects(
   reading: ObjectReading,

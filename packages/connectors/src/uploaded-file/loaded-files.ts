@@ -1,7 +1,7 @@
 import type { ReadReporter, RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 
-/** The cursor of uploaded files. The warehouse stores it with the rows, so it lists exactly the files that are in the table. */
+/** The cursor of uploaded files. The warehouse stores it with the rows, so both always match. It lists the newest files only. */
 interface LoadedFiles {
   version: 1
   /** SHA-256 digests in hexadecimal, the newest last. */
@@ -9,7 +9,7 @@ interface LoadedFiles {
 }
 
 /** Each publication stores the list again, so its length is limited. The oldest files are forgotten first. */
-const mostRemembered = 1_000
+const maxRememberedFiles = 1_000
 
 function parseLoadedFiles(cursor: unknown): readonly string[] {
   const { version, sha256 } = (cursor ?? {}) as Partial<LoadedFiles>
@@ -43,7 +43,7 @@ export async function* readNewFile(
   const before = writeMode === 'APPEND' || writeMode === 'MERGE' ? parseLoadedFiles(cursor) : []
   const after: LoadedFiles = {
     version: 1,
-    sha256: [...before.filter((one) => one !== sha256), sha256].slice(-mostRemembered),
+    sha256: [...before.filter((one) => one !== sha256), sha256].slice(-maxRememberedFiles),
   }
   for await (const feed of read()) yield { ...feed, cursor: () => after }
 }

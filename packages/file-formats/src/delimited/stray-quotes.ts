@@ -4,8 +4,8 @@ import { HAS_DOUBLED_QUOTES, IS_QUOTED, NEEDS_ESCAPE, type RecordScanner } from 
 const LF = 10
 const CR = 13
 
-/** The most steps for one record: delimiters, times those that are not between its fields. */
-const mostSteps = 100_000
+/** Maximum steps for one record: its delimiters, multiplied by those that are not between its fields. */
+const maxSteps = 100_000
 
 /** One way to read a field that starts after a delimiter. */
 interface FieldReading {
@@ -18,7 +18,7 @@ interface FieldReading {
   next: number
 }
 
-/** The readings of the rest of a record as a number of fields: the fewest stray quotes, the first field, and whether others are as good. */
+/** The reading with the fewest stray quotes of the rest of a record. `isUnique` is false if another reading has as few. */
 interface RestReading {
   strayQuotes: number
   first: FieldReading
@@ -41,7 +41,7 @@ export function readStrayQuotes(
 ): boolean {
   if (grammar.quote < 0 || grammar.escape >= 0 || grammar.padded) return false
   const readings = listReadings(bytes, from, end, grammar, fields)
-  const best = readings && bestReading(readings, fields)
+  const best = readings && findBestReading(readings, fields)
   if (!best) return false
   for (const [index, field] of best.entries()) {
     scanner.starts[index] = field.start
@@ -64,7 +64,7 @@ function listReadings(
   for (let position = from; position < end; position++)
     if (bytes[position] === grammar.delimiter) starts.push(position + 1)
   const delimitersInside = starts.length - fields
-  if (delimitersInside < 0 || starts.length * (delimitersInside + 1) > mostSteps) return undefined
+  if (delimitersInside < 0 || starts.length * (delimitersInside + 1) > maxSteps) return undefined
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
   const nextOf = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
   return starts.map((start, index) => {
@@ -75,8 +75,8 @@ function listReadings(
     if (!bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR))
       readings.push({ start, end: fieldEnd, marks: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
     if (!isOpened) return readings
-    const strict = closingQuote(bytes, start + 1, end, grammar, true)
-    const lenient = closingQuote(bytes, start + 1, end, grammar, false)
+    const strict = findClosingQuote(bytes, start + 1, end, grammar, true)
+    const lenient = findClosingQuote(bytes, start + 1, end, grammar, false)
     const marks = IS_QUOTED | NEEDS_ESCAPE
     if (strict >= 0) {
       const isDoubled = countQuotes(bytes, start + 1, strict, grammar.quote) > 0
@@ -92,10 +92,10 @@ function listReadings(
 }
 
 /**
- * Returns the position of the quote that closes a field, or -1. It is the first one with a delimiter or the end of the record after it. With
- * `isStrict`, quotes inside the field have to be doubled, and otherwise none of them may follow a delimiter.
+ * Returns the position of the quote that closes a field, or -1: the first quote that is followed by a delimiter or the end of the record.
+ * With `isStrict`, quotes inside the field must be doubled. Otherwise, they must not follow a delimiter.
  */
-function closingQuote(
+function findClosingQuote(
   bytes: Uint8Array,
   from: number,
   end: number,
@@ -121,7 +121,7 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
 }
 
 /** Returns the fields of the only reading with the fewest stray quotes; undefined unless exactly one exists. */
-function bestReading(readings: readonly FieldReading[][], fields: number): FieldReading[] | undefined {
+function findBestReading(readings: readonly FieldReading[][], fields: number): FieldReading[] | undefined {
   // rests[index][count] reads the record from the field `index` on as `count` fields.
   const rests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
   for (let index = readings.length - 1; index >= 0; index--)

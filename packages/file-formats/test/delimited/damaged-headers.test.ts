@@ -35,7 +35,7 @@ describe('a header', () => {
 
   it('says which labels were left out', () => {
     expect(readText(`day,,count,price,kind,note\n${body}`).notes).toEqual([
-      'The header has 1 empty label more than the rows have values. It is read without this label.',
+      'The header has more labels than the rows have values. It is read without 1 empty label.',
     ])
   })
 

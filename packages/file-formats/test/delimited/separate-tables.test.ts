@@ -171,7 +171,7 @@ describe('a file that is longer than the sample', () => {
     const { rows, unread } = readText(`${counts}\ntown,visits,beds,date\n${long}`)
     expect(rows).toHaveLength(30_000)
     expect(unread).toBe(
-      'Only the table in line 6 on of input.csv was read; another table seems to be in lines 1 to 4 (skipLines 0). Choose a table with csvOptions.skipLines and csvOptions.footerLines; skipLines 5 and footerLines 0 confirm this one.',
+      'Only the table in line 6 on of input.csv was read; another table seems to be in lines 1 to 4 (skipLines 0). Choose a table with csvOptions.skipLines and csvOptions.footerLines; skipLines 5 and footerLines 0 keep this one.',
     )
   })
 
@@ -183,7 +183,7 @@ describe('a file that is longer than the sample', () => {
       ['Ho', '7', '2'],
       ['Wa', '1', '0'],
     ])
-    expect(first.unread).toContain('skipLines 0 and footerLines 30001 confirm this one')
+    expect(first.unread).toContain('skipLines 0 and footerLines 30001 keep this one')
     expect(readText(text, { skipLines: 0, footerLines: 30_002 }).rows).toEqual(first.rows)
   })
 })

@@ -47,7 +47,7 @@ export function assertWriteMode(body: DataPipelineBody): void {
   if ('incremental' in body && body.incremental)
     throw problems.refused(
       '/incremental',
-      `Increments are merged by their own key, which contradicts writeMode ${writeMode}. Remove one of the two.`,
+      `Increments are merged by their own key, which contradicts writeMode ${writeMode}. Remove incremental, or set writeMode to REPLACE.`,
     )
 }
 

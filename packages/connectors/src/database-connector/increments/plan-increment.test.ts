@@ -131,7 +131,7 @@ describe('a plan of an incremental read', () => {
     expect((await plan({ last: last! }, wider)).fullRead).toContain('the columns of the source changed')
     for (const largest of [null, '2026-01-29 23:59:59.999999+00'])
       expect((await plan({ last: last! }, visits, largest)).fullRead).toBe(
-        'All rows are read, because no row has a "Moved" of 2026-01-30 00:00:00 or later, which an earlier load found: rows were deleted or restored.',
+        'All rows are read, because no row has a "Moved" of 2026-01-30 00:00:00 or later, although an earlier load found one: rows were deleted or restored.',
       )
   })
 

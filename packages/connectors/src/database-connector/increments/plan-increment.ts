@@ -108,7 +108,7 @@ async function findIncrement(
   if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, last.value) >= 0))
     return { filter, largest }
   return {
-    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last.value)} or later, which an earlier load found: rows were deleted or restored.`,
+    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last.value)} or later, although an earlier load found one: rows were deleted or restored.`,
   }
 }
 

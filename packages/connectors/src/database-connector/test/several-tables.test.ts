@@ -187,7 +187,7 @@ describe.each(databasesHere)('several tables of $name', ({ name: product, missin
       ])
       await harness.load(request([b, c]), 'FULL', never, 'other two')
       expect((await contents()).map(([table]) => table)).toEqual([warehouseName(b), warehouseName(c)])
-      expect(harness.messages.join()).toContain(`no longer name the source of ${warehouseName(a)}.`)
+      expect(harness.messages.join()).toContain(`no longer include the tables that fill ${warehouseName(a)}.`)
       expect(await rowsOf(a)).toHaveLength(1)
       await harness.load(request([c]), 'FULL', never, 'one of three')
       expect(await harness.values('id')).toHaveLength(3)

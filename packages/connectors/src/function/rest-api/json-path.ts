@@ -2,7 +2,7 @@ import { isExactNumber } from '../../http-connector/exact-json.ts'
 
 /**
  * Returns the value at a path of field names and list positions, separated by dots. A field that is named like the rest of the path takes
- * precedence, because names such as `@odata.nextLink` contain dots. Returns undefined without such a value.
+ * precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if the value does not exist.
  */
 export function findAtPath(value: unknown, path: string): unknown {
   for (let [at, rest] = [value, path]; ; ) {

@@ -66,7 +66,7 @@ export function startIncrement(
     const before = previous === undefined ? undefined : BigInt(previous.position)
     if (before !== undefined && !previous!.isChosen && (!latest || latest.position < before))
       throw new ReadFromStart(
-        `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, before, previous!.example)} or later, which an earlier load found: records were deleted or restored.`,
+        `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, before, previous!.example)} or later, although an earlier load found one: records were deleted or restored.`,
       )
     if (!latest) return undefined
     // A record can have a time in the future, and others can change before it.

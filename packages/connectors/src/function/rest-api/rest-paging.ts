@@ -56,7 +56,7 @@ function readOnePage(): PagingStrategy {
     },
     findWarning: () =>
       hasNextPage
-        ? 'Only the first page was read, and its header Link has a next page. Set restApi.paging to LINK_HEADER.'
+        ? 'Only the first page was read, but its Link header points to a next page. Set restApi.paging.type to LINK_HEADER.'
         : undefined,
   }
 }

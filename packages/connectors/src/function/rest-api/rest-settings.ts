@@ -41,20 +41,23 @@ export function assertRestSecrets({ functionSource, restApi }: FunctionSource, s
   const { username, headerName, parameterName } = functionSource
   if (!('authToken' in secrets)) {
     if (username === undefined) return
-    throw new InvalidSetting('/functionSource/authToken', 'A username requires its password. Enter it as the token.')
+    throw new InvalidSetting('/functionSource/authToken', 'A username requires a password. Enter it in authToken.')
   }
   const authorization = Object.keys(restApi?.headers ?? {}).find((name) => name.toLowerCase() === 'authorization')
   if (authorization !== undefined && headerName === undefined && parameterName === undefined)
     throw new InvalidSetting(
       `/restApi/headers/${authorization}`,
-      'This header carries the token. Leave it out, or the token.',
+      'The authToken is sent in this header. Remove the header or the token.',
     )
 }
 
 function assertNoRestFields({ parameterName, username }: FunctionSource['functionSource']): void {
   for (const [name, value] of Object.entries({ parameterName, username }))
     if (value !== undefined)
-      throw new InvalidSetting(`/functionSource/${name}`, `Only a REST API has ${name}. Set restApi, or leave it out.`)
+      throw new InvalidSetting(
+        `/functionSource/${name}`,
+        `Only a REST API has ${name}. Set restApi, or remove ${name}.`,
+      )
 }
 
 function assertTokenLocation({ headerName, parameterName, username }: FunctionSource['functionSource']): void {
@@ -114,7 +117,7 @@ function assertVariable(pointer: string, value: string, alternative: string): vo
   if (!value.includes('${'))
     throw new InvalidSetting(
       pointer,
-      `The name suggests a secret, which would be stored readable. Use ${alternative}, or a secured variable such as \${API_TOKEN}.`,
+      `The name suggests a secret, but its value would be stored unencrypted. Use ${alternative}, or a secured variable such as \${API_TOKEN}.`,
     )
 }
 

@@ -33,7 +33,7 @@ const writeFields = {
   writeMode: Type.Optional(
     Type.Enum([...writeModes], {
       description:
-        'The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds them: an uploaded file and each object of an object store once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode.',
+        'The mode in which a run writes its rows. REPLACE, the default, replaces all rows of the table. APPEND adds rows, and adds each uploaded file or object of an object store only once. MERGE replaces the rows with the same mergeKey and adds the others; rows that the source no longer has stay. A run with `rebuild` replaces all rows in every mode.',
     }),
   ),
   mergeKey: Type.Optional(
@@ -42,7 +42,7 @@ const writeFields = {
       maxItems: 32,
       uniqueItems: true,
       description:
-        'For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same.',
+        'For writeMode MERGE: the columns that identify a row, by their names in the table or in the source. Required if the source has no key. Their values are never null, and no two rows of a load have the same values in all of them.',
     }),
   ),
 }

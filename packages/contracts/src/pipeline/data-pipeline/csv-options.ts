@@ -57,7 +57,7 @@ const csvOptionFields = {
   strayQuotes: Type.Optional(
     Type.Enum(['REJECT', 'TEXT'], {
       description:
-        'What happens to rows with broken quotes. TEXT: quotes that are not doubled are text, where only one reading gives each column a value. Default: REJECT.',
+        'What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT.',
     }),
   ),
   comment: Type.Optional(AsciiSign),

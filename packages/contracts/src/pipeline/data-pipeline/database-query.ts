@@ -130,7 +130,7 @@ const querySelectionFields = {
     describeField(
       Type.Array(TableMetadata, { maxItems: 100 }),
       'Tables',
-      'Set either these or a query. One table fills the target table. Several are read at one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none.',
+      'Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none.',
       [{ schema: 'public', name: 'cases' }],
     ),
   ),

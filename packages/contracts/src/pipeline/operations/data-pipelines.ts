@@ -119,7 +119,7 @@ export const dataPipelineSignatures = {
   lookup: defineSignature({
     id: 'dataPipelines.lookup',
     summary: 'List the options of a source before it is saved',
-    description: `Databases have the kinds \`tables\`, and \`columns\` and \`keys\` of the table \`within\`; the code of a column is its type, and keys are known of PostgreSQL, MySQL and MariaDB. \`OBJECT_STORAGE_BUCKET\` has \`buckets\` and \`objects\`, \`CLOUD_BLOB_STORAGE\` has \`containers\` and \`blobs\`, and \`PUBLIC_DATASET\` has \`public-datasets\`. Objects and blobs are those of one folder, \`within\`, with its folders. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The response has at most 1,000 items; use \`query\` to narrow them.`,
+    description: `Databases have the kinds \`tables\`, and \`columns\` and \`keys\` of the table \`within\`; the code of a column is its type, and keys are available for PostgreSQL, MySQL and MariaDB. \`OBJECT_STORAGE_BUCKET\` has \`buckets\` and \`objects\`, \`CLOUD_BLOB_STORAGE\` has \`containers\` and \`blobs\`, and \`PUBLIC_DATASET\` has \`public-datasets\`. Objects and blobs are those of one folder, \`within\`, with its folders. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The response has at most 1,000 items; use \`query\` to narrow them.`,
     method: 'post',
     path: '/lookups/:type/:kind',
     guard: manage,

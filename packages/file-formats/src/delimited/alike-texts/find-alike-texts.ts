@@ -94,7 +94,7 @@ class AlikeGroup {
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
-  /** Observes a text, and returns its rows; undefined if it is not alike, and then it is as if it had not been observed. */
+  /** Observes a text and returns its rows. If it is not alike, discards the observations and returns undefined. */
   add(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
@@ -187,11 +187,11 @@ class AlikeGroup {
    */
   #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTexts: readonly number[]): boolean {
     if (!dialect || newTexts.length === 0) return false
-    const together = copyColumnStates(this.#wasm, dialect.labels.length)
+    const groupStates = copyColumnStates(this.#wasm, dialect.labels.length)
     configureScanner(this.#wasm, dialect, this.#limits.chunkBytes)
     observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
-    restoreColumnStates(this.#wasm, together)
+    restoreColumnStates(this.#wasm, groupStates)
     return newTexts.some((column) => {
       const [one, other] = [this.#types[column]!, types[column]!]
       const contradicts = isDayFirst(one) !== undefined && isDayFirst(other) === !isDayFirst(one)

@@ -67,7 +67,7 @@ export function describeUnread(
   const listed = others.slice(0, mostListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
   const more = others.length > mostListed ? ` and ${others.length - mostListed} more` : ''
   const confirmed = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
-  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} confirm this one.`
+  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} keep this one.`
 }
 
 /** Returns the number of lines from a position to the end of the file. */

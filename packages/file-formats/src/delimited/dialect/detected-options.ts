@@ -136,7 +136,7 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
     table.isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
     table.unnamed === 0
       ? ''
-      : `The header has ${formatAmount(table.unnamed, 'empty label')} more than the rows have values. It is read without ${table.unnamed === 1 ? 'this label' : 'these labels'}.`,
+      : `The header has more labels than the rows have values. It is read without ${formatAmount(table.unnamed, 'empty label')}.`,
     table.repeatedHeader
       ? `The header occurs again between the rows, first in line ${table.repeatedHeader.line}. These lines are left out.`
       : '',

@@ -227,9 +227,9 @@ async function copyRowsToStaging(
   const { last } = currentShape
   if (!last) throw concurrentlyChanged(load)
   load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
-  const [old, here] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
+  const [old, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const { table } = planPublication(load, { currentShape, staging, merging: true })
-  for (const statement of completeStaging(here, table)) await client.query(statement)
+  for (const statement of completeStaging(newTable, table)) await client.query(statement)
   const completed = (await readShape(client, 'sluice', load.stagingTable))!
   const types = new Map(completed.columns.map(({ name, type }) => [name, type]))
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
@@ -238,22 +238,22 @@ async function copyRowsToStaging(
   const keysMatch = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
-  await client.query(`analyze ${here}`)
+  await client.query(`analyze ${newTable}`)
   if (load.keys.length > 0 && keptExpressions.length > 0)
     await client.query(
-      `update ${here} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
+      `update ${newTable} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
        from ${old} as old where ${keysMatch}`,
     )
   const names = currentShape.columns.map(({ name }) => name)
   const records = stagedRecords(load.records, load.target.partOf)
   const notReplacedParts = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
-    `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
+    `insert into ${newTable} (${names.map((name) => escapeIdentifier(name)).join(', ')})
      select ${names.map(cast).join(', ')} from ${old} as old
-     where ${load.keys.length > 0 ? `not exists (select from ${here} as incoming where ${keysMatch})` : 'true'}${notReplacedParts}`,
+     where ${load.keys.length > 0 ? `not exists (select from ${newTable} as incoming where ${keysMatch})` : 'true'}${notReplacedParts}`,
   )
   const isDeleted = deletedCondition(load, completed, 'incoming')
-  const deleted = isDeleted ? await client.query(`delete from ${here} as incoming where ${isDeleted}`) : undefined
+  const deleted = isDeleted ? await client.query(`delete from ${newTable} as incoming where ${isDeleted}`) : undefined
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
   return { rows: rowCount! - (deleted?.rowCount ?? 0), from: last.run }

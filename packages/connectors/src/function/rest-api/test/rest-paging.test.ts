@@ -92,7 +92,7 @@ describe('paging', () => {
   it('warns that only the first page was read if no paging is set', async () => {
     rest.respond = respondInPages
     expect(await readWarnings({ key, records: 'items' })).toEqual([
-      'Only the first page was read, and its header Link has a next page. Set restApi.paging to LINK_HEADER.',
+      'Only the first page was read, but its Link header points to a next page. Set restApi.paging.type to LINK_HEADER.',
     ])
   })
 

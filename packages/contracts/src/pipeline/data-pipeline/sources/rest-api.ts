@@ -58,7 +58,7 @@ const RestPaging = Type.Object(
       describeField(
         JsonPath,
         'Field of the last record',
-        'CURSOR: the field of the last record of a page that is the cursor, instead of path.',
+        'CURSOR, instead of path: the field of the last record of a page whose value is the cursor.',
         'id',
       ),
     ),
@@ -160,7 +160,7 @@ const RestIncrement = Type.Object(
       describeField(
         Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
         'Look back',
-        'An increment also reads records so far before the largest cursor: seconds for times, otherwise a difference of numbers. Default: 300 seconds, or 1.',
+        'How far before the largest cursor an increment starts to read: seconds for times, otherwise a difference of numbers. Default: 300 seconds, or 1.',
         600,
       ),
     ),
