@@ -93,7 +93,7 @@ function listReadings(
 
 /**
  * Returns the position of the quote that closes a field, or -1: the first quote that is followed by a delimiter or the end of the record.
- * With `isStrict`, quotes inside the field must be doubled. Otherwise, they must not follow a delimiter.
+ * Quotes inside the field must be doubled if `isStrict` is set. Otherwise, they must not follow a delimiter.
  */
 function findClosingQuote(
   bytes: Uint8Array,
