@@ -97,7 +97,7 @@ export async function prepareQuery(
       return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : parameterType(value)}}`
     },
   }
-  // The server rejects a database that does not exist. Previews of staged rows exist, but are no schemas of the client.
+  // The server rejects a database that does not exist. The database of a staged-rows preview exists, but does not count as a schema.
   const defaultSchema = schemas.find(
     (schema) => existingSchemas.includes(schema) || schema.startsWith(shownPrefix(access.key)),
   )

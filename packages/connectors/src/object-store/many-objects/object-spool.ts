@@ -137,7 +137,7 @@ export class ObjectSpool implements Disposable {
     }
   }
 
-  /** Downloads an object whose size in the spool is only known afterwards. Leaves it out if the spool is full. */
+  /** Downloads an object. Its size in the spool is known only afterwards. Leaves it out if the spool is full. */
   async #downloadDecompressed(
     object: StoredObject,
     onProgress: (bytes: number) => void,
