@@ -16,6 +16,7 @@ let schema: { id: string; name: string }
 let server: Server
 /** Set before the tests run; the cases of refused settings send no request. */
 let url = 'https://data.example.org/v1'
+let clinics: { id: number; visits: { day: number }[] }[] = []
 let requests: { url: string; headers: IncomingHttpHeaders }[] = []
 
 /** An API that repeats the headers of a request in its records, as a careless one does. */
@@ -24,7 +25,9 @@ beforeAll(async () => {
     requests.push({ url: request.url!, headers: request.headers })
     const { 'x-app-key': key, authorization } = request.headers
     const at = '2026-01-31T12:00:00Z'
-    const items = [{ id: 1, place: { city: 'Kisumu' }, at, echo: `${key} ${authorization}` }]
+    const items = request.url!.includes('/clinics')
+      ? clinics
+      : [{ id: 1, place: { city: 'Kisumu' }, at, echo: `${key} ${authorization}` }]
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ data: { items, errors: [] } }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -146,6 +149,20 @@ describe('a REST API', () => {
     await owner.post(`/data-pipelines/${other}/reset-cursor`).send({}).expect(422)
     const { id: numbered } = await save(source({ increment: { ...increment, cursorType: 'NUMBER' } }))
     await owner.post(`/data-pipelines/${numbered}/reset-cursor`).send({ from: '2025-01-01T00:00:00Z' }).expect(422)
+  })
+
+  it('replaces the groups of merged records, and keeps those of other records', async () => {
+    const { id } = await save({ ...source({ path: 'clinics' }), writeMode: 'MERGE', mergeKey: ['id'] })
+    const load = async (records: typeof clinics) => {
+      clinics = records
+      expect(await run(id)).toMatchObject({ status: 'OK' })
+      const { body } = await owner.get(`/data-pipelines/${id}/publications`).expect(200)
+      return body[0].tables.map((table: { rowsAfter: number }) => table.rowsAfter)
+    }
+    const visits = [{ day: 1 }, { day: 2 }]
+    expect(await load([1, 2, 3].map((number) => ({ id: number, visits })))).toEqual([3, 6])
+    expect(await load([{ id: 2, visits: [{ day: 3 }] }, { id: 3, visits: [] }, { id: 4, visits }])).toEqual([4, 5])
+    expect(await load([{ id: 1, visits: [] }])).toEqual([4, 3])
   })
 
   it('is the same after an export and an import of the configuration', async () => {

@@ -76,7 +76,9 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   const tableNames = allTables.map(({ table }) => table.name)
   const lastTables = lastState?.tables ?? []
   const unfilledGroups = isPreview ? [] : listUnfilledGroups(lastTables, tableNames)
-  const filledTables = [...new Set([...tableNames, ...unfilledGroups, ...(cursors ? lastTables : [])])]
+  const isMerged = cursors !== undefined || request.writeMode === 'MERGE'
+  const keepsRows = isMerged || request.writeMode === 'APPEND'
+  const filledTables = [...new Set([...tableNames, ...unfilledGroups, ...(keepsRows ? lastTables : [])])]
   const nextState: IncrementState = {
     version: 2,
     settingsHash: hashSettings(request.settings),
@@ -106,7 +108,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   }
   for (const { table, stream } of allTables) {
     const tableStreams = openStream(table, stream)
-    const partOf = cursors && findParentTable(table.name, readStreams, ownTable)
+    const partOf = isMerged ? findParentTable(table.name, readStreams, ownTable) : undefined
     for await (const feed of table.name === ownTable ? attachCursor(tableStreams, nextState) : tableStreams)
       yield {
         ...feed,
@@ -118,7 +120,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
     table[Symbol.dispose]()
   }
   for (const name of unfilledGroups) {
-    const partOf = cursors && findParentTable(name, readStreams, ownTable)
+    const partOf = isMerged ? findParentTable(name, readStreams, ownTable) : undefined
     if (partOf) {
       const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
       yield { table: name, columns: [key], content: { format: 'copy-binary', rows: async function* () {} }, partOf }

@@ -218,6 +218,11 @@ describe('readSystem', () => {
       ['target__pet', ['_row_id TEXT'], 0, { table: '', keys: ['id'], column: '_root_row_id' }],
     ])
     expect(more.cursor.tables).toEqual(cursor.tables)
+    const merged = await read(stream([{ id: 1 }]), { writeMode: 'MERGE', cursor })
+    expect(merged.feeds.map(({ table, rows, partOf }) => [table, rows, partOf])).toEqual([
+      ['', 8, undefined],
+      ['target__pet', 0, { table: '', keys: ['id'], column: '_root_row_id' }],
+    ])
   })
 
   it('rejects values that are not records, have no key, or do not match the type of a known column', async () => {
