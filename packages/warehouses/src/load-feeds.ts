@@ -169,7 +169,8 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     return []
   }
   await storeProfiles(job, mode, loads, profiles)
-  const { keepsPrevious } = job
+  // A load without rows changes nothing, so the previous load can still be undone.
+  const keepsPrevious = job.keepsPrevious && rows > 0
   const feedsToPublish = {
     tables: stagedTables,
     cursors,

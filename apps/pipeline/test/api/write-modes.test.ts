@@ -188,6 +188,16 @@ describe('monthly files with writeMode APPEND', () => {
     expect(await rowsOf(path)).toEqual(['1', '2'])
   })
 
+  it('can still be undone after a file without rows', async () => {
+    const path = await made({ writeMode: 'APPEND' })
+    await load(path, 'id,name\n1,January\n')
+    await load(path, 'id,name\n2,wrong\n')
+    expect((await load(path, 'id,name\n')).status).toBe('WARNING')
+    expect(await rowsOf(path)).toEqual(['1 January', '2 wrong'])
+    await run(path, {}, 'restore')
+    expect(await rowsOf(path)).toEqual(['1 January'])
+  })
+
   it('start again with a run that rebuilds the table', async () => {
     const path = await made({ writeMode: 'APPEND' })
     await load(path, 'id\n1\n')
