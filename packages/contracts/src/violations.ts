@@ -74,9 +74,15 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
     case 'maxLength':
       return { pointer: instancePath, detail: `must have at most ${params.limit} characters` }
     case 'minItems':
-      return { pointer: instancePath, detail: `must have at least ${params.limit} items` }
+      return {
+        pointer: instancePath,
+        detail: `must have at least ${params.limit} ${params.limit === 1 ? 'item' : 'items'}`,
+      }
     case 'maxItems':
-      return { pointer: instancePath, detail: `must have at most ${params.limit} items` }
+      return {
+        pointer: instancePath,
+        detail: `must have at most ${params.limit} ${params.limit === 1 ? 'item' : 'items'}`,
+      }
     case 'minimum':
       return { pointer: instancePath, detail: `must be ${params.limit} or more` }
     case 'maximum':

@@ -29,8 +29,8 @@ export interface ReaderAdvice {
  * columns`.
  */
 export const rebuildAdvice = (purpose: string): ReaderAdvice => ({
-  pipeline: `${purpose}, run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
-  dataset: `${purpose}, send the file again with ?rebuild=true.`,
+  pipeline: `${purpose}, run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,
+  dataset: `${purpose}, send the file again with ?rebuild=true, which replaces all rows of the table.`,
 })
 
 /** Appends the advice for the reader of a message, if there is any. */

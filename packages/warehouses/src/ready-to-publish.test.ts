@@ -32,7 +32,7 @@ describe('the condition of deleted rows', () => {
     const problem = (message: string) => expect.objectContaining({ code: 'DELETED_COLUMN_UNUSABLE', message })
     expect(() => condition('text', 'TEXT')).toThrow(
       problem(
-        'The column "gone", which marks deleted rows, is text in the warehouse. Run once with "rebuild": true to give it the type of the source.',
+        'The column "gone", which marks deleted rows, is text in the warehouse. To give it the type of the source, run once with "rebuild": true, which replaces all rows of the table.',
       ),
     )
     expect(() => condition('bit', 'BOOLEAN', 'other')).toThrow(

@@ -59,7 +59,17 @@ export const duplicateKey = (
 ): WarehouseProblem =>
   new WarehouseProblem(
     'DUPLICATE_KEY',
-    `Two rows of ${qualifiedName} have the same primary key: Key (${keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`,
+    `Two rows of ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`,
+  )
+
+/** For rows that the table had before the load: they had another key or none, so several can have the same one. */
+export const duplicateKeyInTable = (
+  { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
+  twice: string,
+): WarehouseProblem =>
+  new WarehouseProblem(
+    'DUPLICATE_KEY',
+    `Rows of earlier loads in ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Choose another key, or run once with "rebuild": true, which replaces all rows of the table, and load the earlier data again.`,
   )
 
 /** Returns whether a table was last written with these keys, so that its rows have no duplicates of them. */
@@ -98,7 +108,7 @@ export function assertReplacedPartsKnown(
   if (mode !== 'APPEND' || !partOf || brought === undefined || brought.includes(partOf.column)) return
   throw new WarehouseProblem(
     'PART_COLUMN_MISSING',
-    `Parts of the source changed, such as its objects, and their earlier rows cannot be found in ${qualifiedName}: the rows to load have no column "${partOf.column}". The old data stays. Keep the column in the transformation and in the table, or run once with "rebuild": true, which replaces all rows.`,
+    `Parts of the source changed, such as its objects, and their earlier rows cannot be found in ${qualifiedName}: the rows to load have no column "${partOf.column}". The old data stays. Keep the column in the transformation and in the table, or run once with "rebuild": true, which replaces all rows of the table.`,
   )
 }
 
@@ -154,7 +164,7 @@ export function buildDeletedCondition({ column, columns, expression }: DeletionM
   throw new WarehouseProblem(
     'DELETED_COLUMN_UNUSABLE',
     found
-      ? `The column "${column}", which marks deleted rows, is text in the warehouse. Run once with "rebuild": true to give it the type of the source.`
+      ? `The column "${column}", which marks deleted rows, is text in the warehouse. To give it the type of the source, run once with "rebuild": true, which replaces all rows of the table.`
       : `The column "${column}", which marks deleted rows, is missing in the rows to load. Keep it in the transformation.`,
   )
 }

@@ -17,7 +17,7 @@ const adviceByCode: Readonly<Record<string, string>> = {
   FILE_MISSING: 'Upload the file, then run it again.',
   EMPTY_FILE: `Upload a file with rows, then run it again. ${oldRowsKept}`,
   TOO_MANY_REJECTED_ROWS: `Look at the rejected rows, correct them in the source, then run it again. ${oldRowsKept}`,
-  SCHEMA_MISMATCH: `Check that the source is the right one. To accept its new columns, run it once with "rebuild": true. ${oldRowsKept}`,
+  SCHEMA_MISMATCH: `Check that the source is the right one. To accept its new columns, run it once with "rebuild": true, which replaces all rows of the table. ${oldRowsKept}`,
   DATA_QUALITY_FAILED: 'Look at the result of the checks, correct the data at its source, then run it again.',
   TRANSFORMATION_FAILED: `Correct the statement that the message names, then run it again. ${oldRowsKept}`,
   CLIENT_DISABLED: 'Ask the administrator of this service to enable your organisation and its pipelines.',

@@ -244,7 +244,7 @@ describe('files with writeMode MERGE', () => {
 
   it.each([
     ['several rows with the same key', 'id,n\n2,b\n2,c\n', 'DUPLICATE_KEY', /Key \(id\)=\(2\) is duplicated/],
-    ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in primary key column "id"/],
+    ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in key column "id"/],
     ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*source are "other", "n"\./],
   ])('with %s fail in one sentence and leave the table unchanged', async (_what, content, errorCode, message) => {
     const path = await merging(['id'])
@@ -259,7 +259,11 @@ describe('files with writeMode MERGE', () => {
     const path = await merging(['id'])
     await load(path, 'id,n,town\n1,a,Oslo\n2,a,Oslo\n')
     await change(path, { mergeKey: ['n'] })
-    expect(await load(path, 'id,n,town\n3,c,Bergen\n')).toMatchObject({ status: 'FAILED', errorCode: 'DUPLICATE_KEY' })
+    expect(await load(path, 'id,n,town\n3,c,Bergen\n')).toMatchObject({
+      status: 'FAILED',
+      errorCode: 'DUPLICATE_KEY',
+      message: expect.stringMatching(/^Rows of earlier loads in .* Key \(n\)=\(a\) is duplicated\. .*"rebuild": true/),
+    })
     await change(path, { mergeKey: ['id', 'n'] })
     expect(await load(path, 'id,n,town\nx1,a,Bergen\n2,a,Vadso\n')).toMatchObject({ status: 'OK' })
     expect(await rowsOf(path)).toEqual(['1 a Oslo', '2 a Vadso', 'x1 a Bergen'])

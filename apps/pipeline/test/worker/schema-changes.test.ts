@@ -171,7 +171,7 @@ describe('file', () => {
     const hint = 'Column "seen" is TEXT because of "31/02/2024" in line 42; nearly all of its values are dates.'
     expect(run).toMatchObject({
       state: 'OK',
-      message: `Loaded 100 rows into ${pipeline.schema}.cases. ${hint} Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
+      message: `Loaded 100 rows into ${pipeline.schema}.cases. ${hint} Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,
     })
     const { rows } = await listLogs(stack.db, pipeline.id, { logLevel: 'WARN' }, { page: 1, pageSize: 10 })
     expect(rows.map(({ message }) => message)).toEqual([hint])
@@ -213,7 +213,7 @@ describe('file', () => {
     const run = await load(pipeline, lines('id,v', '1,x'))
     expect(run).toMatchObject({ state: 'OK' })
     expect(run.message).toMatch(
-      /changed from smallint to text\. To return to the types of the newest file, run once with "rebuild": true \(POST \/data-pipelines\/\{uid\}\/run\)\.$/,
+      /changed from smallint to text\. To return to the types of the newest file, run once with "rebuild": true, which replaces all rows of the table \(POST \/data-pipelines\/\{uid\}\/run\)\.$/,
     )
     await load(pipeline, lines('id,v', '1,7'), { rebuild: true })
     expect((await tableOf(pipeline)).columns).toBe('id SMALLINT, v SMALLINT')

@@ -120,8 +120,9 @@ class CsvRows {
 
 export const oddValueAdvice: ReaderAdvice = {
   pipeline:
-    'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
-  dataset: 'To load the column with its type, correct the file and send it again with ?rebuild=true.',
+    'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).',
+  dataset:
+    'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
 }
 
 export function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {

@@ -119,7 +119,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   [errorCodes.nullInOrdinaryColumn]: [
     'NULL_KEY',
     (qualifiedName) =>
-      `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
+      `A row of ${qualifiedName} has no value in a column of the key. Correct the source, or choose another key.`,
   ],
   [errorCodes.decimalOverflow]: badValue,
 }

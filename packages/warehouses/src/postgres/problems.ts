@@ -87,12 +87,12 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '23505': [
     'DUPLICATE_KEY',
     ({ qualifiedName }, error) =>
-      `Two rows of ${qualifiedName} have the same primary key: ${asSentence(error.detail ?? error.message)} Correct the source, or choose another key.`,
+      `Two rows of ${qualifiedName} have the same key: ${asSentence(error.detail ?? error.message)} Correct the source, or choose another key.`,
   ],
   '23502': [
     'NULL_KEY',
     ({ qualifiedName }, error) =>
-      `A row of ${qualifiedName} has no value in primary key column "${error.column ?? ''}".`,
+      `A row of ${qualifiedName} has no value in key column "${error.column ?? ''}". Correct the source, or choose another key.`,
   ],
   '22': ['BAD_VALUE', formatBadValue],
   '54': ['BAD_VALUE', formatBadValue],

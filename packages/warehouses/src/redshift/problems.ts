@@ -64,7 +64,7 @@ const repliesBySqlstate: Record<string, ServerReply> = {
   '23502': [
     'NULL_KEY',
     (qualifiedName) =>
-      `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
+      `A row of ${qualifiedName} has no value in a column of the key. Correct the source, or choose another key.`,
   ],
 }
 

@@ -96,4 +96,7 @@ const createBadValueProblem = (qualifiedName: string, { label }: ColumnWriter, r
   )
 
 const nullKey = (qualifiedName: string, { label }: ColumnWriter) =>
-  new WarehouseProblem('NULL_KEY', `A row of ${qualifiedName} has no value in primary key column "${label}".`)
+  new WarehouseProblem(
+    'NULL_KEY',
+    `A row of ${qualifiedName} has no value in key column "${label}". Correct the source, or choose another key.`,
+  )

@@ -210,7 +210,7 @@ describe('planShape', () => {
     [
       'settings that keep a type if FAIL rejects another type',
       { name: 'a', dataType: 'TEXT' as const },
-      'To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). To take the new columns and types, run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
+      'To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). To take the new columns and types, run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).',
     ],
     [
       'a rebuild if FAIL rejects only other columns',

@@ -60,7 +60,7 @@ const repliesByNumber: Record<number, ServerReply> = {
   515: {
     code: 'NULL_KEY',
     sentence: (qualifiedName) =>
-      `A row of ${qualifiedName} has no value in a primary key column. Correct the source or choose another primary key.`,
+      `A row of ${qualifiedName} has no value in a column of the key. Correct the source, or choose another key.`,
   },
   911: missingDatabaseReply,
   4060: missingDatabaseReply,

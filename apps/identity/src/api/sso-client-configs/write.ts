@@ -162,7 +162,7 @@ function* listGrantViolations(
   confidential: boolean,
 ): Iterable<FieldViolation> {
   const granted = new Set(grantTypes.map(({ value }) => value))
-  if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 items' }
+  if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 item' }
   if (granted.has('refresh_token') && !granted.has('authorization_code'))
     yield { pointer: '/grantTypes', detail: 'must have authorization_code with refresh_token' }
   if (granted.has('client_credentials') && !confidential)
@@ -176,7 +176,7 @@ function* listGrantViolations(
 function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): FieldViolation[] {
   const needsRedirect = grantTypes.some(({ value }) => value === 'authorization_code')
   if (needsRedirect && redirectUris.length === 0)
-    return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
+    return [{ pointer: '/redirectUris', detail: 'must have at least 1 item for the grant type authorization_code' }]
   return listRedirectUriViolations(redirectUris)
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { StagedRecords } from '../../load-target.ts'
 import {
   buildDeletedCondition,
-  duplicateKey,
+  duplicateKeyInTable,
   replacedColumns,
   stagedRecords,
   wasKeyedBy,
@@ -98,7 +98,7 @@ function buildTableMergeQuery(
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with "rebuild": true, which replaces all rows.`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
     )
   return buildMergeQuery({
     staging: load.stagingTable,
@@ -122,7 +122,7 @@ async function assertKeysUnique(
   if (load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)) return
   const merged = `(${buildTableMergeQuery(load, records, staging, currentShape)})`
   const twice = await findDuplicateKey({ read: user }, load.keys, merged, signal, joinSettings)
-  if (twice !== undefined) throw duplicateKey(load, twice)
+  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
 }
 
 /** Returns the number of rows that `writeMergedTable` would write. Throws DUPLICATE_KEY. */

@@ -61,7 +61,10 @@ describe('the first increment into a table without a key', () => {
   it('fails if two other rows have the same key or a row has none, and keeps the rows', async () => {
     await publish([...twoRows, [2, 'c']], { shape: withoutKey, mode: 'REPLACE' })
     const before = await rowsOf()
-    await expect(publish([[3, 'd']])).rejects.toMatchObject({ code: 'DUPLICATE_KEY' })
+    await expect(publish([[3, 'd']])).rejects.toMatchObject({
+      code: 'DUPLICATE_KEY',
+      message: expect.stringMatching(/^Rows of earlier loads in .* Key \(id\)=\(2\) is duplicated\./),
+    })
     expect([await rowsOf(), await keyOfTable()]).toEqual([before, []])
     await publish([...twoRows, [null, 'c']], { shape: withoutKey, mode: 'REPLACE' })
     await expect(publish([[3, 'd']])).rejects.toMatchObject({ retryable: false })

@@ -1,8 +1,9 @@
-import { escapeIdentifier } from 'pg'
+import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
+import { duplicateKeyInTable } from '../../ready-to-publish.ts'
 import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
@@ -13,12 +14,12 @@ import { collectStatistics } from './planner-statistics.ts'
 
 /**
  * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
- * `staging` is the shape of the staging table.
+ * The shapes are those of the staging table and of the table that it will replace.
  */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
   load: PostgresStagedTable,
-  staging: PostgresShape,
+  { staging, currentShape }: ShapesToPublish,
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
@@ -35,8 +36,29 @@ export async function indexAndAnalyze(
   } catch (error) {
     if (signal.aborted) throw error
     if ((error as { code?: string }).code === '42P01') throw stagingTableMissing(load)
+    const inTable = await findDuplicateInTable(transactions, load, currentShape, error, signal)
+    if (inTable !== undefined)
+      throw duplicateKeyInTable({ qualifiedName: load.problemContext.qualifiedName, keys: load.keys }, inTable)
     throw warehouseProblem(error, load.problemContext)
   }
+}
+
+/** Returns a key that rows of earlier loads share, if that can be why a merged table cannot have the key; otherwise undefined. */
+async function findDuplicateInTable(
+  transactions: PostgresPools['transactions'],
+  { keys, copiedRows }: PostgresStagedTable,
+  currentShape: PostgresShape | undefined,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const partition = currentShape?.partition
+  if ((error as { code?: string }).code !== '23505' || !copiedRows || partition === undefined) return undefined
+  const names = keys.map((name) => escapeIdentifier(name)).join(', ')
+  const text = `select concat_ws(', ', ${names}) as key from ${qualifyName('sluice', partition)} group by ${names} having count(*) > 1 limit 1`
+  return withClient(transactions, signal, async (client: ClientBase) => {
+    const { rows } = await client.query<{ key: string }>(text)
+    return rows[0]?.key
+  }).catch(() => undefined)
 }
 
 /** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */

@@ -267,6 +267,6 @@ export function concurrentlyChanged({ problemContext }: PostgresStagedTable): Wa
 function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows cannot be merged into ${problemContext.qualifiedName}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with "rebuild": true, which replaces all rows.`,
+    `Rows cannot be merged into ${problemContext.qualifiedName}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
   )
 }

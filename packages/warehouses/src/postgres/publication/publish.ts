@@ -123,10 +123,10 @@ export async function prepareLoads(
   const shapes = new Map<PostgresStagedTable, ShapesToPublish>()
   for (const load of loads) shapes.set(load, await completeStagingTable(pools, load, merging, signal))
   if (merging) await prepareMerges(pools, loads, options, signal)
-  for (const [load, { staging, currentShape }] of shapes)
+  for (const [load, loadShapes] of shapes)
     await Promise.all([
-      indexAndAnalyze(pools, load, staging, signal),
-      interruptAutovacuum(pools, currentShape?.partition),
+      indexAndAnalyze(pools, load, loadShapes, signal),
+      interruptAutovacuum(pools, loadShapes.currentShape?.partition),
     ])
   return loads
 }

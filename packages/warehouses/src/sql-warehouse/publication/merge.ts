@@ -2,7 +2,7 @@ import { countRows, createFillableTable, hiddenName, type TableShape, withSessio
 import type { StagedRecords } from '../../load-target.ts'
 import {
   buildDeletedCondition,
-  duplicateKey,
+  duplicateKeyInTable,
   replacedColumns,
   stagedRecords,
   wasKeyedBy,
@@ -101,7 +101,7 @@ export async function writeMergedTable(
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with "rebuild": true, which replaces all rows.`,
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
     )
   const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
   const keys = new Set(load.keys)
@@ -146,7 +146,7 @@ export async function writeMergedTable(
     load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)
       ? undefined
       : await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
-  if (twice !== undefined) throw duplicateKey(load, twice)
+  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
   return { ...place, id, rows }
 }
 
