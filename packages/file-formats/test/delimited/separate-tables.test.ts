@@ -35,8 +35,25 @@ function drawTable(random: Random, rowCount: number, width: number): DrawnTable 
 const textOfTable = ({ labels, rows }: DrawnTable, delimiter: string, end: string) =>
   [labels, ...rows].map((cells) => cells.join(delimiter) + end).join('')
 
-/** Returns the tables one below the other, with blank lines between them if two neighbours have the same number of columns. */
-function drawFile(random: Random) {
+/** Fills all lines with delimiters up to the widest one, as spreadsheets save them; blank lines too if `withBlanks`. */
+function pad(text: string, delimiter: string, withBlanks: boolean): string {
+  const lines = text.split('\n').map((line) => line.replace('\r', ''))
+  const fieldCounts = lines.map((line) => line.split(delimiter).length)
+  const widest = Math.max(...fieldCounts)
+  const end = text.includes('\r\n') ? '\r\n' : '\n'
+  const padLine = (line: string, index: number) =>
+    line === '' && !withBlanks ? '' : line + delimiter.repeat(widest - fieldCounts[index]!)
+  return lines
+    .slice(0, -1)
+    .map((line, index) => padLine(line, index) + end)
+    .join('')
+}
+
+/**
+ * Returns the tables one below the other, with blank lines between them if two neighbours have the same number of columns, or always if
+ * they are padded.
+ */
+function drawFile(random: Random, isPadded: boolean) {
   const counts = [3 + below(random, 20), 30 + below(random, 20), 3 + below(random, 20)].slice(0, 2 + below(random, 2))
   const tables = counts.map((rowCount) => drawTable(random, rowCount, 3 + below(random, 4)))
   const delimiter = pick(random, [',', ';', '\t'])
@@ -44,19 +61,22 @@ function drawFile(random: Random) {
   let text = ''
   const firstLines: number[] = []
   for (const [index, table] of tables.entries()) {
-    const needsGap = index > 0 && tables[index - 1]!.labels.length === table.labels.length
+    const needsGap = index > 0 && (isPadded || tables[index - 1]!.labels.length === table.labels.length)
     if (needsGap || (index > 0 && random() < 0.5)) text += end.repeat(1 + below(random, 2))
     firstLines.push(text.split('\n').length)
     if (table.title !== undefined) text += table.title + end
     text += textOfTable(table, delimiter, end)
   }
-  return { text, tables, firstLines }
+  return { text: isPadded ? pad(text, delimiter, random() < 0.5) : text, tables, firstLines }
 }
 
-describe('a file with several tables', () => {
+describe.each([
+  ['as scripts write it', false],
+  ['padded as spreadsheets save it', true],
+])('a file with several tables, %s,', (_, isPadded) => {
   it('has its largest table read without rejected rows, and the others named by their lines', () => {
     for (let seed = 1; seed <= drawCount({ short: 100, long: 20_000 }); seed++) {
-      const { text, tables, firstLines } = drawFile(seeded(seed))
+      const { text, tables, firstLines } = drawFile(seeded(seed), isPadded)
       const { labels, rows, rejected, unread } = readText(text)
       expect({ seed, labels, rows, rejected }).toEqual({
         seed,
@@ -70,7 +90,7 @@ describe('a file with several tables', () => {
 
   it('has each table read with the skipLines that the message names', () => {
     for (let seed = 1; seed <= drawCount({ short: 100, long: 20_000 }); seed++) {
-      const { text, tables } = drawFile(seeded(seed))
+      const { text, tables } = drawFile(seeded(seed), isPadded)
       const { unread } = readText(text)
       const skipLines = [...unread!.matchAll(/\(skipLines (\d+)\)/g)].map(([, lines]) => Number(lines))
       const others = tables.filter((_, index) => index !== 1)
@@ -89,8 +109,8 @@ describe('a file with several tables', () => {
 
   it('has the same table read without a message when the named options confirm it', () => {
     for (let seed = 1; seed <= drawCount({ short: 100, long: 20_000 }); seed++) {
-      const { text, tables } = drawFile(seeded(seed))
-      const [, skipLines, footerLines] = /; skipLines (\d+) and footerLines (\d+) confirm/.exec(readText(text).unread!)!
+      const { text, tables } = drawFile(seeded(seed), isPadded)
+      const [, skipLines, footerLines] = /; skipLines (\d+) and footerLines (\d+) keep/.exec(readText(text).unread!)!
       const confirmed = readText(text, { skipLines: Number(skipLines), footerLines: Number(footerLines) })
       expect({ seed, unread: confirmed.unread, rows: confirmed.rows }).toEqual({
         seed,
@@ -121,9 +141,11 @@ describe('one table', () => {
     ['rows with values that are too many', `${counts}Tamale,4,1,x\nKumasi,3,3\n`],
     ['a row of text below a blank line', `${counts}\nKumasi,unknown,unknown\nTamale,4,1\nTema,5,1\n`],
     ['a row with a missing value below a blank line', `${counts}\nKumasi,NA,unknown\nTamale,4,1\nTema,5,1\n`],
+    ['a row below a blank line that lacks its last values', `${counts}\nKumasi,unknown,\nTamale,4,\nTema,5,\n`],
     ['only text', 'a,b,c\nx,y,z\n\nd,e,f\nu,v,w\nr,s,t\n'],
   ])('is not divided if it has %s', (_, text) => {
     expect(readText(text).unread).toBeUndefined()
+    for (const withBlanks of [true, false]) expect(readText(pad(text, ',', withBlanks)).unread).toBeUndefined()
   })
 
   it('is read completely with footerLines 0, even if it seems to be several', () => {
@@ -133,6 +155,16 @@ describe('one table', () => {
     expect(whole.unread).toBeUndefined()
     expect(whole.rows).toHaveLength(6)
   })
+})
+
+it('a padded title is no header, whether or not the blank lines and the table below are padded', () => {
+  for (const titles of ['Report,,\n,,\n', 'Report,,\n\n', 'Report,,\n', 'Report,,\nof May,,\n\n']) {
+    for (const rest of ['', '\nStock,,\n\nitem,amount,price\nGloves,5,2\nMasks,7,3\n']) {
+      const { labels, rows, rejected, unread } = readText(`${titles}${counts}${rest}`)
+      expect([titles, labels, rows.length, rejected]).toEqual([titles, ['town', 'cases', 'deaths'], 3, []])
+      expect(unread === undefined).toBe(rest === '')
+    }
+  }
 })
 
 it.each(['NA,NA', '"NULL",', '-,n/a'])('a first row without values, such as %s, is no line of the header', (row) => {

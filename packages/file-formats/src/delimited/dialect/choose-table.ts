@@ -39,7 +39,7 @@ export function chooseTable(
   const largest = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
   const chosen = skipLines === undefined ? largest : parts[0]!
   const next = parts[parts.indexOf(chosen) + 1]
-  const end = next && sample.from + parsed.records[next.first]!.from
+  const end = next && sample.from + parsed.records[chosen.end]!.from
   const linesAfter = end === undefined ? 0 : countLines(file, end)
   return {
     parsed: { ...parsed, records: parsed.records.slice(chosen.first, chosen.end) },

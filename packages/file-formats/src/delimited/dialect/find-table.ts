@@ -213,7 +213,7 @@ function tableStart(
   // A header with one field too few or too many is still the header.
   const above = start - 1
   if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
-  start = skipTitles(start, limit, headerAt, isHeader)
+  start = skipTitles(start, limit, blankLines, headerAt, isHeader)
   return skipBlock(start, limit, records, blankLines, isHeader)
 }
 
@@ -221,6 +221,7 @@ function tableStart(
 function skipTitles(
   start: number,
   limit: number,
+  blankLines: readonly number[],
   headerAt: (index: number) => HeaderCandidate,
   isHeader: (index: number) => boolean,
 ): number {
@@ -230,6 +231,8 @@ function skipTitles(
   let wasEmpty = most === 0
   for (let next = start + 1; next < Math.min(limit - 1, start + longestTitles); next++) {
     const cells = filled(next)
+    const [above, line] = [headerAt(next - 1).record.line, headerAt(next).record.line]
+    wasEmpty ||= blankLines.some((blank) => blank > above && blank < line)
     const hasMore = cells.length > most && headerAt(next).record.count === headerAt(start).record.count
     if (hasMore && cells.every(isTextKind) && (isHeader(next) || (wasEmpty && cells.length > 1))) return next
     most = Math.max(most, cells.length)

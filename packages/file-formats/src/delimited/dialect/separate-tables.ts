@@ -21,18 +21,24 @@ const fewestRows = 2
 /** A part with fewer columns and rows may be names with values above a table. */
 const fewestColumns = 3
 const manyRows = 10
+/** The votes against the rows above. One text, such as `unknown`, in a row with empty cells at its end makes no header without a title. */
+const leastVotes = 0.5
+const votesOfNarrowHeader = 2
 
 /**
  * Divides a sample into its tables. A further table begins with a record of labels above at least two rows with other kinds of cells and the
  * same number of fields, and either this number is not the one of the rows above, or a blank line or a title is above the labels, which
- * cannot be a row of the table above. A header that occurs again, as in concatenated files, begins no table.
+ * cannot be a row of the table above. A header that occurs again, as in concatenated files, begins no table. Padding of spreadsheets is
+ * ignored.
  */
-export function separateTables(parsed: ParsedSample, sample: Uint8Array): TablePart[] {
+export function separateTables(padded: ParsedSample, sample: Uint8Array): TablePart[] {
+  const { unpadded: parsed, indexes } = removePadding(padded)
   const { records } = parsed
+  const fieldCounts = indexes.map((index) => padded.records[index]!.count)
   const starts = [0]
   const headers = [0]
   for (let index = fewestRows; index < records.length - fewestRows; index++) {
-    if (!beginsTable(parsed, sample, starts.at(-1)!, index)) continue
+    if (!beginsTable(parsed, sample, starts.at(-1)!, index, fieldCounts)) continue
     starts.push(titlesAbove(parsed, starts.at(-1)!, index))
     headers.push(index)
   }
@@ -43,7 +49,13 @@ export function separateTables(parsed: ParsedSample, sample: Uint8Array): TableP
     const lineEnds = countLineEnds(sample, last.from, last.next)
     const isOpen = last.next === last.from || ![10, 13].includes(sample[last.next - 1]!)
     const lastLine = last.line + lineEnds - (isOpen ? 0 : 1)
-    return { first, end, firstLine: records[first]!.line, headerLine: records[headers[part]!]!.line, lastLine }
+    return {
+      first: part === 0 ? 0 : indexes[first]!,
+      end: end === records.length ? padded.records.length : indexes[end - 1]! + 1,
+      firstLine: records[first]!.line,
+      headerLine: records[headers[part]!]!.line,
+      lastLine,
+    }
   })
 }
 
@@ -56,7 +68,14 @@ function firstUsual(records: readonly SampleRecord[]): number {
   )
 }
 
-function beginsTable(parsed: ParsedSample, sample: Uint8Array, partStart: number, index: number): boolean {
+/** `fieldCounts`: the number of fields of each record with its padding. */
+function beginsTable(
+  parsed: ParsedSample,
+  sample: Uint8Array,
+  partStart: number,
+  index: number,
+  fieldCounts: readonly number[],
+): boolean {
   const { records, grammar } = parsed
   const header = records[index]!
   if (header.count < 2 || !hasOnlyText(header)) return false
@@ -72,15 +91,20 @@ function beginsTable(parsed: ParsedSample, sample: Uint8Array, partStart: number
   const labels = candidate(index)
   if (labels.texts.some(isNullSpelling)) return false
   if (below.length < fewestRows || !areDistinct(labels) || sumHeaderVotes(labels, below) <= 0) return false
-  const above = records.slice(partStart, titlesAbove(parsed, partStart, index))
+  const firstTitle = titlesAbove(parsed, partStart, index)
+  const hasTitle = firstTitle < index
+  const above = records.slice(partStart, firstTitle)
   const width = usualWidth(above)
   const alike = above.flatMap(({ count }, at) => (count === width ? [partStart + at] : []))
   if (width < fewestColumns && alike.length < manyRows) return false
   if (alike.length <= fewestRows) return false
-  if (header.count !== width) return true
+  // Rows with fewer values than those above, but as many fields, may belong to one table.
+  if (header.count !== width && fieldCounts[index] !== fieldCounts[alike[0]!]) return true
   const [first, ...rows] = alike.slice(0, comparedRows).map(candidate)
-  const isRepeated = labels.texts.every((text, column) => text.trim() === first!.texts[column]!.trim())
-  return !isRepeated && hasGapAbove(parsed, partStart, index) && sumHeaderVotes(labels, rows) > 0
+  const isRepeated =
+    header.count === width && labels.texts.every((text, column) => text.trim() === first!.texts[column]!.trim())
+  const neededVotes = header.count < width && !hasTitle ? votesOfNarrowHeader : leastVotes
+  return !isRepeated && hasGapAbove(parsed, partStart, index) && sumHeaderVotes(labels, rows) >= neededVotes
 }
 
 function hasOnlyText({ kinds }: SampleRecord): boolean {
@@ -106,4 +130,59 @@ function titlesAbove({ records }: ParsedSample, partStart: number, index: number
     first--
   }
   return first
+}
+
+/** A sample without the empty cells with which spreadsheets make all lines equally wide. */
+interface UnpaddedSample {
+  unpadded: ParsedSample
+  /** For each record of `unpadded`, its index in the sample with padding. */
+  indexes: number[]
+}
+
+/**
+ * Removes padding: a line of empty cells becomes a blank line, a line with only its first cell filled becomes a title of one cell, and the
+ * other lines between two of those lose the cells at the end that are empty in all of them. A sample of empty cells only is left as it is.
+ */
+function removePadding(parsed: ParsedSample): UnpaddedSample {
+  const filled = parsed.records.map(filledWidth)
+  const isEmpty = filled.every((width) => width === 0)
+  const isPaddedBlank = (index: number) => !isEmpty && filled[index] === 0 && parsed.records[index]!.count > 1
+  const isTitle = (index: number) => filled[index] === 1
+  const indexes = parsed.records.flatMap((_, index) => (isPaddedBlank(index) ? [] : [index]))
+  const records: SampleRecord[] = []
+  for (let first = 0; first < indexes.length; ) {
+    let end = first + 1
+    if (!isTitle(indexes[first]!))
+      while (end < indexes.length && !isTitle(indexes[end]!) && !hasBlankBetween(parsed, indexes, end)) end++
+    const block = indexes.slice(first, end)
+    const width = Math.max(1, ...block.map((index) => filled[index]!))
+    records.push(...block.map((index) => shorten(parsed.records[index]!, width)))
+    first = end
+  }
+  const paddedBlanks = parsed.records.filter((_, index) => isPaddedBlank(index)).map(({ line }) => line)
+  return { unpadded: { ...parsed, records, blankLines: [...parsed.blankLines, ...paddedBlanks] }, indexes }
+}
+
+/** Returns the number of cells up to the last one that is not empty. A record with more cells than are described has no padding. */
+const filledWidth = ({ kinds, count }: SampleRecord): number =>
+  kinds.length < count ? count : kinds.findLastIndex((kind) => kind !== EMPTY_CELL) + 1
+
+/** Whether a blank line, with or without padding, is directly above a record that has no padding. */
+function hasBlankBetween({ records, blankLines }: ParsedSample, indexes: readonly number[], at: number): boolean {
+  const [above, index] = [indexes[at - 1]!, indexes[at]!]
+  if (index > above + 1) return true
+  return blankLines.some((line) => line > records[above]!.line && line < records[index]!.line)
+}
+
+function shorten(record: SampleRecord, width: number): SampleRecord {
+  if (record.count <= width) return record
+  const { kinds, starts, ends, marks } = record
+  return {
+    ...record,
+    count: width,
+    kinds: kinds.subarray(0, width),
+    starts: starts.subarray(0, width),
+    ends: ends.subarray(0, width),
+    marks: marks.subarray(0, width),
+  }
 }
