@@ -161,7 +161,13 @@ describe('a REST API', () => {
     }
     const visits = [{ day: 1 }, { day: 2 }]
     expect(await load([1, 2, 3].map((number) => ({ id: number, visits })))).toEqual([3, 6])
-    expect(await load([{ id: 2, visits: [{ day: 3 }] }, { id: 3, visits: [] }, { id: 4, visits }])).toEqual([4, 5])
+    expect(
+      await load([
+        { id: 2, visits: [{ day: 3 }] },
+        { id: 3, visits: [] },
+        { id: 4, visits },
+      ]),
+    ).toEqual([4, 5])
     expect(await load([{ id: 1, visits: [] }])).toEqual([4, 3])
   })
 

@@ -53,12 +53,7 @@ describe('incremental settings of a database', () => {
   })
 
   it.each([
-    [
-      'not unique',
-      `union all select 3, 'second', 0, 0, now(), null`,
-      'DUPLICATE_KEY',
-      /have the same key|duplicate/i,
-    ],
+    ['not unique', `union all select 3, 'second', 0, 0, now(), null`, 'DUPLICATE_KEY', /have the same key|duplicate/i],
     ['null', `union all select null, 'none', 0, 0, now(), null`, 'NULL_KEY', /no value/],
   ])('keep the old rows if a key is %s', async (_, more, code, message) => {
     const query = `select * from ${table}`
