@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip-tests'
@@ -7,7 +8,7 @@ import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
 import { sweepStaging } from '../../src/worker/maintenance/maintain-warehouses.ts'
 import { finished, stagingTables } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
-import { spawnWorker } from '../worker/worker-process.ts'
+import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { never } from '@sluice/warehouses/testing/row-fixtures'
 import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, takenBy, trapped } from './pipelines-with-data.ts'
@@ -52,6 +53,12 @@ async function shortenHeartbeats(): Promise<void> {
   await sql`update pgboss.job set heartbeat_seconds = 10, heartbeat_on = now() where state = 'active'`.execute(stack.db)
 }
 
+/** Throws with the output of a worker that does not reach its failpoint. */
+async function waitForExit({ ended, output }: WorkerProcess): Promise<void> {
+  const exit = await Promise.race([ended, sleep(150_000, undefined, { ref: false })])
+  if (exit === undefined) throw new Error(`The worker is not killed:\n${output()}`)
+}
+
 /** Sweeps staging tables as the maintenance job of a worker does once a minute. */
 async function isSwept(scene: Loaded, run: Killed['run']): Promise<boolean> {
   await sweepStaging(stack).run(never)
@@ -66,7 +73,7 @@ beforeAll(async () => {
   const asked = await Promise.all(
     scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
   )
-  await Promise.all(workers.map(({ ended }) => ended))
+  await Promise.all(workers.map(waitForExit))
   const dead = await Promise.all(
     cases.map(async (one, index) => {
       const [taken] = takenBy(workers[index]!)
