@@ -122,7 +122,9 @@ describe('a public dataset', () => {
     const replace = (query = '') =>
       scene.owner.post(`/public-datasets/${key}/file${query}`).type('text/csv').send('Year,Rain\n2026,7\n')
     const refused = await replace().expect(422)
-    expect(refused.body.detail).toMatch(/ To take the new columns, send the file again with \?rebuild=true\.$/)
+    expect(refused.body.detail).toMatch(
+      / To take the new columns, send the file again with \?rebuild=true, which replaces all rows of the table\.$/,
+    )
     const { body } = await replace('?rebuild=true').expect(200)
     expect(body.table.columns.map(({ label }: { label: string }) => label)).toEqual(['Year', 'Rain'])
     expect(body).toMatchObject({ status: { lastRunStatus: 'OK' }, table: { rowCount: 1 } })
@@ -165,7 +167,9 @@ describe('a public dataset', () => {
       .type('text/csv')
       .send('id,seen\n1,x\n')
       .expect(200)
-    expect(widened.body.status.message).toMatch(/, send the file again with \?rebuild=true\.$/)
+    expect(widened.body.status.message).toMatch(
+      /, send the file again with \?rebuild=true, which replaces all rows of the table\.$/,
+    )
   })
 
   it('returns the reason of a warning and the rejected rows only to its own organisation', async () => {
