@@ -123,7 +123,8 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
     const partOf = isMerged ? findParentTable(name, readStreams, ownTable) : undefined
     if (partOf) {
       const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
-      yield { table: name, columns: [key], content: { format: 'copy-binary', rows: async function* () {} }, partOf }
+      const content = { format: 'copy-binary' as const, rows: async function* () {} }
+      yield { table: name, columns: [key], content, partOf, sparse: true }
       continue
     }
     const columns = groupColumns.flatMap((path) => declareColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
