@@ -324,6 +324,9 @@ describeUnless(kind!.missing)('objects of a folder', () => {
     ['one group', ['id,name']],
     ['several groups', ['id,name', 'name,id']],
   ])('leave no open file if the reader of %s stops early', async (_what, headers) => {
+    // Other test files in this process can have open spools.
+    const openBefore = openSpools()
+    const openedSpools = () => openSpools().filter((spool) => !openBefore.includes(spool))
     const folder = `early${headers.length}/`
     const lines = Array.from({ length: 200_000 }, (_, id) => `${id},x`).join('\n')
     for (const [index, header] of headers.entries()) await store.put(`${folder}${index}.csv`, `${header}\n${lines}\n`)
@@ -338,7 +341,7 @@ describeUnless(kind!.missing)('objects of a folder', () => {
           cancel.signal,
         ))
           for await (const { release } of content.rows(known)) {
-            expect(openSpools()).not.toEqual([])
+            expect(openedSpools()).not.toEqual([])
             if (ending === 'RETURN') return
             cancel.abort(new Error('cancelled'))
             release?.()
@@ -346,7 +349,7 @@ describeUnless(kind!.missing)('objects of a folder', () => {
       }
       if (ending === 'RETURN') await read()
       else await expect(read()).rejects.toThrow('cancelled')
-      expect(openSpools()).toEqual([])
+      expect(openedSpools()).toEqual([])
     }
   })
 })
