@@ -17,8 +17,8 @@ interface Observation {
 
 /**
  * Observes enough of a text to infer its types: all of a short one, else the start, the end and slices in between. A slice can begin
- * inside a record or a quote: lines that cannot be scanned are skipped, and misread values only make the inference worse. `size` is that
- * of the whole text, its header included.
+ * inside a record or a quote: lines that cannot be scanned are skipped, and misread values only make the inference worse. `size` is
+ * the size of the whole text, including its header.
  */
 export function observeText(
   wasm: WasmScanner,

@@ -49,7 +49,7 @@ export const jsonScanner = {
   key: (from: number, end: number): number => positionOf(run.scanKey(windowStart + from, windowStart + end)),
   /** Scans a string from its opening quote on. */
   string: (from: number, end: number): number => positionOf(run.scanString(windowStart + from, windowStart + end)),
-  /** After INVALID_JSON: what is wrong, and its position. */
+  /** After INVALID_JSON: the fault and its position. */
   get fault(): string {
     return faultTexts[run.fault.value]!
   },

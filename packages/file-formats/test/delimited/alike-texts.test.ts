@@ -101,7 +101,7 @@ describe('texts with the same first lines', () => {
       const valueOf = (written: string) =>
         written === '' ? 'null' : written.replace(/^"([^]*)"$/, '$1').replaceAll('""', '"')
       const expected = texts.flatMap(({ rows: some }, index) =>
-        // An empty line is no row, and `,` is one.
+        // An empty line is ignored, but `,` is a row.
         some.map((row, at) => [...row.map(valueOf), String(index).padStart(2, '0'), String(at + 1)]),
       )
       expect(rows).toEqual(expected)

@@ -157,7 +157,7 @@ describe('one table', () => {
   })
 })
 
-it('a padded title is no header, whether or not the blank lines and the table below are padded', () => {
+it('a padded title does not become the header, whether or not the blank lines and the table below are padded', () => {
   for (const titles of ['Report,,\n,,\n', 'Report,,\n\n', 'Report,,\n', 'Report,,\nof May,,\n\n']) {
     for (const rest of ['', '\nStock,,\n\nitem,amount,price\nGloves,5,2\nMasks,7,3\n']) {
       const { labels, rows, rejected, unread } = readText(`${titles}${counts}${rest}`)
@@ -167,10 +167,13 @@ it('a padded title is no header, whether or not the blank lines and the table be
   }
 })
 
-it.each(['NA,NA', '"NULL",', '-,n/a'])('a first row without values, such as %s, is no line of the header', (row) => {
-  const { labels, rows } = readText(`x,y\n${row}\n1,2\n3,4\n5,6\n`)
-  expect([labels, rows.length]).toEqual([['x', 'y'], 4])
-})
+it.each(['NA,NA', '"NULL",', '-,n/a'])(
+  'a first row without values, such as %s, does not become part of the header',
+  (row) => {
+    const { labels, rows } = readText(`x,y\n${row}\n1,2\n3,4\n5,6\n`)
+    expect([labels, rows.length]).toEqual([['x', 'y'], 4])
+  },
+)
 
 describe('a header that occurs again between the rows', () => {
   it('is left out at each place, and the rows around it are read as one table', () => {

@@ -93,7 +93,7 @@ describe.each(databasesHere)('several tables of $name', ({ name: product, missin
         const sums = names.map((name) => `select count(*), sum(id) from health."${warehouseName(name)}" where id > 0`)
         const [first, ...others] = await query(sums.join(' union all '))
         for (const other of others) expect(other).toEqual(first)
-        // What is read is what was loaded.
+        // Each table has as many rows as the load reported.
         const counts = loaded.map(({ table, rows }) => [table, rows]).filter(([table]) => table !== harness.table)
         const stored: unknown[] = []
         for (const name of names) stored.push([warehouseName(name), (await rowsOf(name)).length])

@@ -79,7 +79,7 @@ function allowOneBadRow(objects: readonly GeneratedObject[]): GeneratedObject[] 
   return objects.map((object, at) => (at === index ? object : { ...object, badRowAt: undefined }))
 }
 
-/** The lines of an object as cells, its header included. Cells of forms without quotes are plain words. */
+/** The lines of an object as cells, including its header. Cells of forms without quotes are plain words. */
 function writeObject(object: GeneratedObject): Buffer {
   const { columns: names, lineEnd, endsWithLine, quotesAll, form: one, badRowAt } = object
   const cells = object.rows.map((cellsOfRow) => names.map((name) => cellsOfRow[name]!))

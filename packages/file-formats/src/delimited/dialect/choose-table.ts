@@ -20,8 +20,8 @@ const countedChunkBytes = 1024 * 1024
 
 /**
  * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table; with `skipLines` alone, it is the
- * first table after these lines. Otherwise it is the one with the most records of a file that is parsed completely, and the last parsed one
- * of a longer file, because that one continues.
+ * first table after these lines. Otherwise it is the table with the most records if the file is parsed completely. In a longer file it is
+ * the last parsed table, which continues after the sample.
  */
 export function chooseTable(
   file: ReadableFile,

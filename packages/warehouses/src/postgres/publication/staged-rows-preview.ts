@@ -175,7 +175,7 @@ export function rowsAfterPublication(
     return `select ${formatColumnList(columns)} from ${staged}`
 
   const old = qualifyName('sluice', currentShape.partition)
-  // If there is no key, no row of the load replaces a row of the table.
+  // A load without a key replaces no rows of the table.
   const hasSameKey =
     merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
   const loadedColumns = new Set(merge.columns ?? stagedColumns)

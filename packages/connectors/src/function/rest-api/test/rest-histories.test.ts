@@ -16,7 +16,7 @@ interface SourceRecord {
   at: number
 }
 
-/** What happens before an increment: edits, each some seconds after the one before, or a restored backup of some steps ago. */
+/** A change before an increment: edits, each some seconds after the previous one, or a restored backup of some steps ago. */
 type HistoryStep =
   | { edits: { seconds: number; id: number; name: string; tags: string[] }[] }
   | { restoredSteps: number }
