@@ -19,15 +19,14 @@ import { system, systemNames } from './measures/http-systems.ts'
  * `npm run bench:sources [-- options]`: measures each source against a raw download of the same bytes. See README.md.
  */
 
+const measureNames = ['csv', 'parquet', 'dataset', 'postgres', 'mariadb', 's3', 'azure', ...systemNames]
+
 const { values: options } = parseArgs({
   options: {
     /** Writes the report to bench/results/sources.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, separated by commas. */
-    only: {
-      type: 'string',
-      default: ['csv', 'parquet', 'dataset', 'postgres', 'mariadb', 's3', 'azure', ...systemNames].join(),
-    },
+    only: { type: 'string', default: measureNames.join() },
     rows: { type: 'string', default: '40000' },
     megabytes: { type: 'string', default: '100' },
     objects: { type: 'string', default: '1000' },
@@ -71,6 +70,10 @@ async function* measureStore(context: BenchContext, name: 's3' | 'azure', refere
 }
 
 async function bench(): Promise<void> {
+  const unknownNames = options.only.split(',').filter((name) => !measureNames.includes(name))
+  if (unknownNames.length > 0) {
+    throw new Error(`--only: unknown ${unknownNames.join(', ')}. Known names: ${measureNames.join(', ')}.`)
+  }
   await mkdir(options.data, { recursive: true })
   await using installation = await step('Sluice is up', startInstallation)
   await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')

@@ -17,7 +17,7 @@ export async function system(context: BenchContext, name: string): Promise<Sourc
   const rows = Math.ceil(context.rows * (oneRequestPerRow.has(name) ? 0.1 : 1))
   await using standIn = await startStandIn(name, rows)
   const sluice = await createSluiceLoader(context.installation, {
-    name: `system_${name}`,
+    name: `system_${name.toLowerCase()}`,
     type: fixture.type,
     settings: requestSettings(standIn.settings, standIn.secrets),
     table: fixture.table ?? '',
