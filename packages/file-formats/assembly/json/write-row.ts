@@ -9,8 +9,8 @@ const SEEN_DATE: u8 = 4
 const SEEN_TEXT: u8 = 8
 
 /** Results of `writeRow`. IS_UNFIT: a value cannot be stored. */
-const WRITTEN: i32 = 0
-const BATCH_IS_FULL: i32 = 1
+export const WRITTEN: i32 = 0
+export const BATCH_IS_FULL: i32 = 1
 const IS_UNFIT: i32 = 2
 
 /** Bytes of lines after which OUT is full; a longer line has OUT for itself. */

@@ -45,3 +45,10 @@ export interface NormalisedFile {
   /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
   written?: number
 }
+
+/** The result of the job. */
+export interface NormaliseResult {
+  file: NormalisedFile
+  /** Bytes that the thread holds, unused objects included. They are freed when it ends. */
+  heldBytes: number
+}

@@ -62,6 +62,7 @@ export class ByteWindow implements AsyncDisposable {
     if (length > this.bytes.length) throw new Error(`${length} bytes are more than the window of the JSON scanner`)
     chunk.copy(this.bytes, this.end)
     this.end = length
+    wasmJson.usedBytes = Math.max(wasmJson.usedBytes, length)
   }
 
   /** Returns the end without the first bytes of a truncated character. */

@@ -140,21 +140,23 @@ const LF = 10
 /** Takes one object from each line. An invalid line is rejected and affects no other line; blank lines are skipped. */
 export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes: number): Promise<void> {
   let line = 1
-  let looked = 0
   do {
-    const pendingBytes = window.bytes.subarray(0, window.end)
-    for (;;) {
-      const end = pendingBytes.indexOf(LF, Math.max(looked, window.from))
-      if (end < 0) break
-      takeLine(window, pass, window.from, end, line++, recordBytes)
-      window.from = end + 1
-    }
-    if (window.end - window.from > recordBytes) {
-      await skipLine(window, pass, line++, recordBytes)
-      looked = 0
-    } else looked = window.end - window.from
+    line = takeCompleteLines(window, pass, line, recordBytes)
+    if (window.end - window.from > recordBytes) await skipLine(window, pass, line++, recordBytes)
   } while (await window.grow())
   if (window.from < window.end) takeLine(window, pass, window.from, window.end, line, recordBytes)
+}
+
+/** Takes all lines of the window that have a line end. Returns the number of the line after them. */
+function takeCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number, recordBytes: number): number {
+  const bytes = window.bytes.subarray(0, window.end)
+  for (let line = firstLine; ; line++) {
+    line += pass.takeRegularLines(window, recordBytes)
+    const end = bytes.indexOf(LF, window.from)
+    if (end < 0) return line
+    takeLine(window, pass, window.from, end, line, recordBytes)
+    window.from = end + 1
+  }
 }
 
 function takeLine(

@@ -19,6 +19,9 @@ interface JsonExports {
   unfitMarks: WasmGlobal
   width: WasmGlobal
   outEnd: WasmGlobal
+  passedLines: WasmGlobal
+  stoppedAt: WasmGlobal
+  writtenRows: WasmGlobal
   scanValue(from: number, end: number): number
   scanKey(from: number, end: number): number
   scanString(from: number, end: number): number
@@ -28,6 +31,8 @@ interface JsonExports {
   readObject(from: number, end: number): number
   /** Returns 0, 1 if the area of written lines is full, or 2 if a value cannot be stored. */
   writeRow(bytes: number): number
+  /** Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next line. */
+  writeLines(from: number, end: number, longest: number): number
   emptyOut(): void
 }
 
@@ -44,6 +49,8 @@ interface WasmJson {
   run: JsonExports
   /** The area of the text. */
   window: Buffer
+  /** Bytes of the area that had a text so far. They take memory until the thread ends. */
+  usedBytes: number
   /** The area of written lines. */
   out: Buffer
   /** Bits for the kinds of values in each column. */
@@ -68,6 +75,7 @@ function startJson(): WasmJson {
   const wasm: WasmJson = {
     run,
     window: area(inStart, run.IN_BYTES.value - overreadBytes),
+    usedBytes: 0,
     out: area(run.OUT.value, run.OUT_BYTES.value),
     seen: area(run.SEEN.value, run.MAX_COLUMNS.value),
     columnOf: () => -1,

@@ -1,12 +1,13 @@
 import { SourceProblem } from '@sluice/row-stream'
-import type { NormalisedFile, NormaliseJob } from '../format/converted-upload.ts'
+import type { NormalisedFile, NormaliseJob, NormaliseResult } from '../format/converted-upload.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 
 /**
- * Maximum bytes that a thread has read and written if it is reused. After a larger job the thread ends, because freeing its heap
- * is worth the 0.1 s that a new thread takes.
+ * A thread is reused after a job that read and wrote up to `maxBytesOfSmallJob`, or that left up to `maxHeldBytes` in its memory. Otherwise
+ * the thread ends: freeing its memory is worth the 0.2 s of processor time that a new thread takes.
  */
-const maxBytesToReuseThread = 4 * 1024 * 1024
+const maxBytesOfSmallJob = 4 * 1024 * 1024
+const maxHeldBytes = 24 * 1024 * 1024
 
 /**
  * Normalises an upload in a thread of its own. An abort ends the thread before this promise rejects, so the caller may
@@ -22,12 +23,13 @@ export async function normaliseInThread(
   const dense = `${reading} needs more memory than a file may take. Save it as CSV and upload that, or upload it in parts.`
   const tooDense = new SourceProblem('FILE_TOO_DENSE', dense)
   const options = { reading, heapMegabytes: limits.heapMegabytes, tooDense }
-  await using thread = startReaderThread<NormalisedFile>('normalise', job, options, signal)
+  await using thread = startReaderThread<NormaliseResult>('normalise', job, options, signal)
   for (;;) {
     const message = await thread.receive()
     if (message.kind === 'done') {
-      if (job.size + message.result.size <= maxBytesToReuseThread) thread.release()
-      return message.result
+      const { file, heldBytes } = message.result
+      if (job.size + file.size <= maxBytesOfSmallJob || heldBytes <= maxHeldBytes) thread.release()
+      return file
     }
     if (message.kind === 'progress') onProgress(message.totals.bytesRead)
   }

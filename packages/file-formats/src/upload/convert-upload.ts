@@ -7,10 +7,11 @@ import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
 import { writeSheet } from '../excel/sheet-to-delimited.ts'
 import { formatBytes } from '../json/byte-window.ts'
 import { writeJson } from '../json/json-to-delimited.ts'
+import { wasmJson } from '../json/wasm-json.ts'
 import { assertFormat, detectFormat, detectionBytes, type FileContent } from '../format/detect-format.ts'
 import { type ByteSource, truncateAfter, FileBytes, startOf, catchTruncatedRead } from '../spool/byte-source.ts'
 import { RejectsFile, type RowOutput } from '../spool/rejects.ts'
-import type { NormalisedFile, NormaliseJob } from '../format/converted-upload.ts'
+import type { NormalisedFile, NormaliseJob, NormaliseResult } from '../format/converted-upload.ts'
 import type { JobPort } from '../reader-thread-protocol.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
@@ -19,14 +20,20 @@ import { SpoolWriter } from '../spool/spool-writer.ts'
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
 /** Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the source. */
-export async function normaliseUpload(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
+export async function normaliseUpload(job: NormaliseJob, port: JobPort): Promise<NormaliseResult> {
   using scratch = new ScratchFiles(job.directory)
   let maxBytesRead = 0
-  return await normaliseWith({ ...job, scratch }, (bytes) => {
+  const file = await normaliseWith({ ...job, scratch }, (bytes) => {
     // Progress never decreases, even if the source is read a second time.
     maxBytesRead = Math.max(maxBytesRead, bytes)
     port.progress({ bytesRead: maxBytesRead })
   })
+  return { file, heldBytes: heldBytes() }
+}
+
+function heldBytes(): number {
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers + wasmJson.usedBytes
 }
 
 async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void): Promise<NormalisedFile> {

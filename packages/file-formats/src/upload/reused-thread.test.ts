@@ -71,12 +71,21 @@ describe('a reader thread that is kept for the next upload', () => {
     expect(await open('rows.json')).toMatchObject({ text: expect.stringContaining('Oslo') })
   })
 
-  it('ends after a large upload, and is not used for other memory limits', async () => {
+  it('is reused after a large upload of short records', async () => {
+    using _kept = keepReaderThread('normalise')
+    await open('rows.json')
+    const before = await nextThreadId()
+    await folder.open('large.ndjson', '{"id":1,"name":"Oslo"}\n'.repeat(300_000))
+    await open('rows.json')
+    expect((await nextThreadId()) - before).toBe(1)
+  })
+
+  it('ends after an upload that leaves much in its memory, and is not used for other memory limits', async () => {
     using recorded = recordThreads('normalise')
     using _kept = keepReaderThread('normalise')
     await open('rows.json')
     const before = await nextThreadId()
-    await folder.open('large.json', `[${'{"id":1,"name":"Oslo"},'.repeat(300_000)}{"id":2}]`)
+    await folder.open('long.json', `[{"id":1},{"id":2,"name":"${'Oslo'.repeat(3_900_000)}"}]`)
     await open('rows.json')
     expect((await nextThreadId()) - before).toBe(2)
     await until(() => recorded.countRunning() === 1, { within: 30_000 })
