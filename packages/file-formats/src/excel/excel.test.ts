@@ -1,5 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/random-case-count'
+import fc from 'fast-check'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../upload/test/make-workbook.ts'
 import { uploadFolder } from '../upload/test/open-bytes.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
@@ -200,6 +202,25 @@ describe('formatted Excel numbers', () => {
     expect(serialText(0, 'DATE', true)).toBe('1904-01-01')
     expect(serialText(44_197.123456789, 'TIMESTAMP', false)).toBe('2021-01-01 02:57:46.667')
     expect(serialText(-0.5, 'ELAPSED', false)).toBe('-12:00:00')
+  })
+
+  it('have the day and time of a Date, however many different days a sheet has', () => {
+    const dayMs = 86_400_000
+    const expected = (day: number, time: number) =>
+      new Date(Date.UTC(1899, 11, 30) + day * dayMs + time)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/(\.000)?Z$/, '')
+    fc.assert(
+      fc.property(fc.integer({ min: 61, max: 2_958_465 }), fc.nat(dayMs - 1), (day, time) => {
+        expect(serialText(day + time / dayMs, 'TIMESTAMP', false)).toBe(expected(day, time))
+        expect(serialText(day, 'DATE', false)).toBe(expected(day, 0).slice(0, 10))
+      }),
+      { numRuns: drawCount({ short: 500, long: 20_000 }) },
+    )
+    const days = Array.from({ length: 30_000 }, (_, index) => 61 + index)
+    const texts = [...days, ...days].map((day) => serialText(day, 'DATE', false))
+    expect(texts).toEqual([...days, ...days].map((day) => expected(day, 0).slice(0, 10)))
   })
 
   it.each([

@@ -22,15 +22,34 @@ export function serialText(serial: number, meaning: NumberMeaning, is1904: boole
   return meaning === 'DATE' && time === 0 ? date : `${date} ${formatClockTime(time)}`
 }
 
+/** Texts of days that were formatted before: the cells of a sheet share few days, and a `Date` for each takes longer than reading the cell. */
+const dateTexts = new Map<number, string>()
+const maxDateTexts = 20_000
+
 function dateOf(day: number): string {
+  const knownText = dateTexts.get(day)
+  if (knownText !== undefined) return knownText
+  const text = formatDate(day)
+  if (dateTexts.size === maxDateTexts) dateTexts.clear()
+  dateTexts.set(day, text)
+  return text
+}
+
+function formatDate(day: number): string {
   if (day === inventedDay) return '1900-02-29'
   const since = Date.UTC(1899, 11, day < inventedDay ? 31 : 30)
   return new Date(since + day * dayLength).toISOString().slice(0, 10)
 }
 
+const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
+
+/** Formats milliseconds of a day. */
 function formatClockTime(time: number): string {
-  const text = new Date(time).toISOString().slice(11, 23)
-  return text.endsWith('.000') ? text.slice(0, 8) : text
+  const seconds = Math.floor(time / 1000)
+  const minutes = Math.floor(seconds / 60)
+  const text = `${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}`
+  const milliseconds = time % 1000
+  return milliseconds === 0 ? text : `${text}.${String(milliseconds).padStart(3, '0')}`
 }
 
 /** Formats a duration; its hours may exceed a day. */

@@ -7,6 +7,13 @@ import type { RowOutput } from '../spool/rejects.ts'
 const ROW_LETTER = 114
 const STYLE_LETTER = 115
 const TYPE_LETTER = 116
+/** Types of cells, which are the codes of letters. A cell without a type is a number. */
+const NUMBER_TYPE = 110
+const SHARED_TEXT_TYPE = 115
+const BOOLEAN_TYPE = 98
+const DATE_TYPE = 100
+const ERROR_TYPE = 101
+const ONE = 49
 const longestText = 1024 * 1024
 const booleanWords = { true: Buffer.from('true'), false: Buffer.from('false') }
 
@@ -26,7 +33,9 @@ export class SheetReader implements XmlHandler {
   #inCell = false
   #listening = false
   #spoken = false
-  #type = ''
+  #type = NUMBER_TYPE
+  /** The type of the cell if it is a word. */
+  #typeWord = ''
   #style = 0
 
   constructor(row: SheetRow, context: SheetContext) {
@@ -71,7 +80,8 @@ export class SheetReader implements XmlHandler {
   #openCell(xml: XmlScanner): void {
     const { bytes, places } = xml
     this.#inCell = true
-    this.#type = ''
+    this.#type = NUMBER_TYPE
+    this.#typeWord = ''
     this.#style = 0
     this.#text.clear()
     let column = this.#column + 1
@@ -83,7 +93,9 @@ export class SheetReader implements XmlHandler {
       const to = places[i + 3]!
       if (letter === ROW_LETTER) column = parseColumnReference(bytes, from, to)
       else if (letter === STYLE_LETTER) this.#style = parseDigits(bytes, from, to)
-      else if (letter === TYPE_LETTER) this.#type = bytes.toString('latin1', from, to)
+      else if (letter !== TYPE_LETTER) continue
+      else if (to - from === 1) this.#type = bytes[from]!
+      else this.#typeWord = bytes.toString('latin1', from, to)
     }
     if (column <= this.#column) throw new BadXml('the cells of a row are not in order')
     this.#column = column
@@ -94,15 +106,21 @@ export class SheetReader implements XmlHandler {
     this.#inCell = false
     this.#listening = false
     if (length === 0) return
+    if (this.#typeWord !== '') return this.#worded(bytes, length)
     const type = this.#type
-    if (type === 's') this.#shared(bytes, length)
-    else if (type === '' || type === 'n') this.#number(bytes, length)
-    else if (type === 'b') {
-      const word = booleanWords[bytes[0] === 49 || bytes[0] === 116 ? 'true' : 'false']
+    if (type === SHARED_TEXT_TYPE) this.#shared(bytes, length)
+    else if (type === NUMBER_TYPE) this.#number(bytes, length)
+    else if (type === BOOLEAN_TYPE) {
+      const word = booleanWords[bytes[0] === ONE || bytes[0] === TYPE_LETTER ? 'true' : 'false']
       this.#row.put(this.#column, word, 0, word.length, false)
-    } else if (type === 'd') this.#row.put(this.#column, bytes, 0, length, true)
-    else if (type === 'inlineStr' || type === 'str') this.#row.put(this.#column, bytes, 0, length, true)
-    else if (type !== 'e') throw new BadXml(`a cell is of the unknown type ${type.slice(0, 20)}`)
+    } else if (type === DATE_TYPE) this.#row.put(this.#column, bytes, 0, length, true)
+    else if (type !== ERROR_TYPE) throw unknownType(String.fromCharCode(type))
+  }
+
+  #worded(bytes: Buffer, length: number): void {
+    const word = this.#typeWord
+    if (word !== 'inlineStr' && word !== 'str') throw unknownType(word)
+    this.#row.put(this.#column, bytes, 0, length, true)
   }
 
   #shared(bytes: Buffer, length: number): void {
@@ -116,10 +134,11 @@ export class SheetReader implements XmlHandler {
     const { meanings, is1904 } = this.#context
     const meaning = meanings[this.#style] ?? 'NUMBER'
     if (meaning !== 'NUMBER') {
-      const dateText = serialText(Number(bytes.toString('latin1', 0, length)), meaning, is1904)
+      const days = parseDigits(bytes, 0, length)
+      const serial = days < 0 ? Number(bytes.toString('latin1', 0, length)) : days
+      const dateText = serialText(serial, meaning, is1904)
       if (dateText !== undefined) {
-        const text = Buffer.from(dateText, 'latin1')
-        return this.#row.put(this.#column, text, 0, text.length, false)
+        return this.#row.put(this.#column, bytes, 0, bytes.write(dateText, 'latin1'), false)
       }
     }
     let [from, to] = [0, length]
@@ -129,6 +148,8 @@ export class SheetReader implements XmlHandler {
     if (from < to) this.#row.put(this.#column, bytes, from, to, !isPlain(bytes, from, to))
   }
 }
+
+const unknownType = (type: string): BadXml => new BadXml(`a cell is of the unknown type ${type.slice(0, 20)}`)
 
 /** Returns the column of a reference such as `AB12`, from 0. */
 function parseColumnReference(bytes: Buffer, from: number, to: number): number {
