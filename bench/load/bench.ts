@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { step } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/user-error.ts'
+import { keepProcessorsBusy } from '../busy-processors.ts'
 import type { KindName } from './data-files.ts'
 import { runOn } from './database.ts'
 import { startInstallation } from './installation.ts'
@@ -12,8 +13,10 @@ import { duringLoad } from './measures/requests-during-load.ts'
 import { backlog } from './measures/backlog.ts'
 import { csv } from './measures/csv.ts'
 import { postgresToPostgres } from './measures/databases.ts'
+import { excel } from './measures/excel.ts'
 import { exports } from './measures/exports.ts'
 import { firstIncrement } from './measures/first-increment.ts'
+import { growth } from './measures/growth.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { ndjson } from './measures/ndjson.ts'
@@ -34,12 +37,14 @@ const { values: options } = parseArgs({
     only: {
       type: 'string',
       default:
-        'csv,profile,ndjson,parquet,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment',
+        'csv,profile,ndjson,parquet,excel,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment,growth',
     },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '10,100,1000' },
     rounds: { type: 'string', default: '3' },
+    /** Keeps all processors busy with other processes meanwhile. */
+    busy: { type: 'boolean', default: false },
     /** Folder of the data files. */
     data: { type: 'string', default: join(tmpdir(), 'sluice-bench-data') },
   },
@@ -49,6 +54,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   csv: (context) => csv(context, options.kinds.split(',') as KindName[]),
   profile: (context) => profile(context, Math.min(100, Math.max(...context.sizes))),
   ndjson: (context) => ndjson(context, Math.min(100, Math.max(...context.sizes))),
+  excel,
   parquet: (context) => parquet(context, Math.max(...context.sizes)),
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.
@@ -60,6 +66,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   backlog,
   'wide-columns': wideColumns,
   'first-increment': firstIncrement,
+  growth: (context) => growth(context, Math.min(100, Math.max(...context.sizes))),
 }
 
 async function bench(): Promise<void> {
@@ -72,6 +79,7 @@ async function bench(): Promise<void> {
     sizes: options.sizes.split(',').map(Number),
     rounds: Number(options.rounds),
   }
+  using _busy = options.busy ? keepProcessorsBusy() : undefined
   const reports = []
   for (const name of options.only.split(','))
     for await (const report of measures[name]!(context)) {
@@ -79,7 +87,7 @@ async function bench(): Promise<void> {
       console.log(reports.at(-1))
     }
   if (!options.write) return
-  await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds) + reports.join('\n'))
+  await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds, options.busy) + reports.join('\n'))
 }
 
 await bench().catch(refuse)

@@ -182,7 +182,7 @@ export const tableKinds = { wide, narrow, quoted, nested }
 export type KindName = keyof typeof tableKinds
 
 /** A generator whose seed determines its numbers, on every machine. */
-interface SeededRandom {
+export interface SeededRandom {
   /** Returns an integer from 0 to 2^32 - 1. */
   word(): number
   /** Returns an integer from 0 to `end` - 1. */
@@ -190,7 +190,7 @@ interface SeededRandom {
 }
 
 /** A linear congruential generator. Callers use its high bits, which are random enough for test data. */
-function seededRandom(seed: number): SeededRandom {
+export function seededRandom(seed: number): SeededRandom {
   let state = seed >>> 0
   const word = (): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0

@@ -11,7 +11,7 @@ import { startPostgres } from '../../infra/local/postgres.ts'
 import { runningPrograms } from '../../infra/local/start-program.ts'
 import { secretsOf } from '../../infra/local/secrets.ts'
 import { logFile, readSettings } from '../../infra/local/settings.ts'
-import type { Service } from '../../infra/local/supervise-service.ts'
+import { type Service, startService } from '../../infra/local/supervise-service.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
 import { programs } from '../bundled-programs.ts'
@@ -26,8 +26,11 @@ export interface Installation extends AsyncDisposable {
   databaseUrl(name: string): string
   /** The environment variables of its programs. */
   environment: NodeJS.ProcessEnv
-  /** Process id of the worker. */
-  workerPid: number
+  /** Process ids of the worker, and of the API of the pipeline service. */
+  readonly workerPid: number
+  readonly apiPid: number
+  /** Replaces the worker by a new one with these options of Node. */
+  restartWorker(nodeOptions?: string): Promise<void>
   /** The log file of PostgreSQL. */
   postgresLog: string
 }
@@ -50,7 +53,7 @@ export async function startInstallation(): Promise<Installation> {
   await programs.ready()
   const secrets = await secretsOf(folder)
   const postgres = started.use(await startPostgres(settings, secrets, console.warn))
-  const env = {
+  const env: NodeJS.ProcessEnv = {
     ...programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets)),
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
@@ -73,9 +76,20 @@ export async function startInstallation(): Promise<Installation> {
   const token = () => session.token()
   const pipeline = serviceClient({ baseUrl: pipelineUrl, token, timeout: 60_000 })
   const schema = await findOrCreateSchema(pipeline, 'bench')
-  const worker = [...runningPrograms].find(({ spawnargs }) =>
-    spawnargs.some((each) => each === programs.file('pipeline', 'run-worker')),
-  )
+  async function restartWorker(nodeOptions = ''): Promise<void> {
+    const name = 'pipeline-worker'
+    const index = services.findIndex((service) => service.name === name)
+    await services[index]!.stop()
+    const program = {
+      file: programs.file('pipeline', 'run-worker'),
+      log: logFile(settings, name),
+      cwd: root,
+      env: { ...env, NODE_OPTIONS: `${env['NODE_OPTIONS']} ${nodeOptions}` },
+    }
+    const health = `http://127.0.0.1:${WORKER_PORT}/health/ready`
+    services[index] = startService({ name, app: 'pipeline', program, health, say: console.warn })
+    await services[index].ready
+  }
   const resources = started.move()
   return {
     pipeline,
@@ -84,10 +98,22 @@ export async function startInstallation(): Promise<Installation> {
     schema,
     databaseUrl: (name) => postgres.url(name),
     environment: env,
-    workerPid: worker!.pid!,
+    get workerPid() {
+      return findProcess('run-worker')
+    },
+    get apiPid() {
+      return findProcess('serve')
+    },
+    restartWorker,
     postgresLog: logFile(settings, 'postgres'),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
+}
+
+/** Returns the process id of a running program of the pipeline service. */
+function findProcess(name: string): number {
+  const file = programs.file('pipeline', name)
+  return [...runningPrograms].find(({ spawnargs }) => spawnargs.includes(file))!.pid!
 }
 
 export const { dataPipelines } = pipelineOperations

@@ -29,17 +29,17 @@ export function markdown({ title, figures, bytes, targets }: MeasureReport): str
         '',
       ]
     : []
-  const targetLines = targets.map(
-    (target) =>
-      `- ${target.text}: ${formatValue(target)}, wanted ≤ ${target.limit} ${target.unit}: ${isMet(target) ? 'met' : '**missed**'}`,
-  )
-  return [`## ${title}`, '', ...table, ...targetLines, ''].join('\n')
+  return [`## ${title}`, '', ...table, ...targets.map(formatTarget), ''].join('\n')
 }
 
-export const heading = (rounds: number): string => `# How fast rows get in
+/** Returns a target as an item of a list: the value, the limit, and whether it is met. */
+export const formatTarget = (target: Target): string =>
+  `- ${target.text}: ${formatValue(target)}, wanted ≤ ${target.limit} ${target.unit}: ${isMet(target) ? 'met' : '**missed**'}`
+
+export const heading = (rounds: number, isBusy = false): string => `# How fast rows get in
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; PostgreSQL on the same cores, as \`npm start\` sets it up,
-durable. Medians of ${rounds} rounds in turns; every load was checked by row count and checksum. The product is measured from
+durable.${isBusy ? ' Other processes kept all cores busy.' : ''} Medians of ${rounds} rounds in turns; every load was checked by row count and checksum. The product is measured from
 the request for a run to its end: queue, types over the whole file, staging, statistics, ledger and swap included.
 
 `

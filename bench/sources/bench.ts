@@ -8,10 +8,12 @@ import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/user-error.ts'
 import { installMissingPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
 import { runOn } from '../load/database.ts'
-import { serveSwift, stopSwift } from '../../packages/testing/src/shared-openstack-swift.ts'
 import { startInstallation } from '../load/installation.ts'
+import { startStore } from '../load/object-folder.ts'
+import { formatTarget } from '../load/report.ts'
 import { csv, parquet } from './measures/files.ts'
 import { mariadb, postgres } from './measures/databases.ts'
+import { objects } from './measures/object-stores.ts'
 import { publicDataset } from './measures/public-dataset.ts'
 import { system, systemNames } from './measures/http-systems.ts'
 
@@ -56,17 +58,8 @@ async function* measureSources(context: BenchContext, names: string[]): AsyncGen
 
 async function* measureStore(context: BenchContext, name: 's3' | 'azure', reference: () => Promise<Reference>) {
   if (name === 'azure') await installMissingPrograms()
-  // These modules check for installed programs when they are imported.
-  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/test-stores.ts')
-  const { objects } = await import('./measures/object-stores.ts')
-  const type = name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE'
-  // As under Jest, the Swift that the S3 store uses is shared.
-  await serveSwift()
-  try {
-    yield* objects(context, kindsOfStores.find((kind) => kind.type === type)!, reference)
-  } finally {
-    await stopSwift()
-  }
+  await using running = await startStore(name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE')
+  if (running) yield* objects(context, running, await reference())
 }
 
 async function bench(): Promise<void> {
@@ -87,6 +80,7 @@ async function bench(): Promise<void> {
     rounds: Number(options.rounds),
   }
   const lines = [head()]
+  const targets: string[] = []
   const loads: number[] = []
   console.log(lines[0])
   for await (const line of measureSources(context, options.only.split(','))) {
@@ -94,12 +88,14 @@ async function bench(): Promise<void> {
     loads.push(loadavg()[0]!)
     lines.push(row(line))
     console.log(lines.at(-1))
+    targets.push(...line.targets.map((target) => formatTarget({ ...target, text: `${line.what}: ${target.text}` })))
   }
+  console.log(`\n${targets.join('\n')}`)
   if (!options.write) return
   const machineLoad = `Load of the machine meanwhile: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
   await writeFile(
     join(root, 'bench/results/sources.md'),
-    `${heading(context.rounds, machineLoad)}${lines.join('\n')}\n`,
+    `${heading(context.rounds, machineLoad)}${lines.join('\n')}\n\n${targets.join('\n')}\n`,
   )
 }
 
@@ -116,13 +112,11 @@ const heads = [
   'Sluice s',
   'rows/s',
   'MB/s',
-  'of raw',
-  'rows per CPU s of the worker',
+  'time / raw',
+  'CPU s of the worker',
+  'rows per CPU s',
   'worker peak MiB',
 ]
-
-/** Returns the time of the raw download divided by the time of Sluice: 0.5 means half the speed of the download. */
-const ofRaw = ({ raw, sluice }: SourceResult): number => raw.milliseconds / sluice.milliseconds
 
 const head = (): string => [cells(heads), cells(heads.map((_, index) => (index < 2 ? '---' : '---:')))].join('\n')
 
@@ -138,7 +132,8 @@ const row = (line: SourceResult): string => {
     seconds(sluice.milliseconds),
     rowsEach,
     rate(bytes / 1e6, sluice.milliseconds).toFixed(1),
-    ofRaw(line).toFixed(2),
+    (sluice.milliseconds / raw.milliseconds).toFixed(2),
+    seconds(workerMs),
     Math.round(rate(rows, workerMs)).toLocaleString('en'),
     sluice.memory.toFixed(0),
   ])
@@ -148,8 +143,8 @@ const heading = (rounds: number, load: string): string => `# How fast each sourc
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; the source, PostgreSQL, the service and the bench share
 them. Medians of ${rounds} rounds in turns; the rows of every load were compared with what the source is known to have, by count and checksum.
-"raw" is the same bytes brought to this machine by plain fetch or the database's own client, and thrown away; "of raw" is
-its time in that of a whole run, queue, types, staging, ledger and swap included. Answers of systems come from memory on both sides, over
+"raw" is the same bytes brought to this machine by plain fetch or the database's own client, and thrown away. The
+time of Sluice is that of a whole run, queue, types, staging, ledger and swap included. Answers of systems come from memory on both sides, over
 loopback: 40 MB/s are a line of 320 Mbit/s. ${load}
 
 `

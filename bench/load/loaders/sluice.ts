@@ -31,7 +31,6 @@ export async function createSluiceLoader(
   installation: Installation,
   source: Source,
 ): Promise<Loader & Required<Pick<Loader, 'table'>>> {
-  const { workerPid } = installation
   const created = await createLoadedPipeline(installation, source)
   let database = ''
   return {
@@ -42,6 +41,7 @@ export async function createSluiceLoader(
       ...(source.values !== undefined && { values: source.values }),
     }),
     async load(): Promise<LoadCost> {
+      const { workerPid } = installation
       await resetPeakMemory(workerPid)
       const { requested, finished } = await runAndWait(installation, created)
       database ||= await warehouseUrl(installation)

@@ -1,8 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { runningPrograms } from '../../../infra/local/start-program.ts'
-import { programs } from '../../bundled-programs.ts'
 import { makeFile } from '../data-files.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { measureCommand } from '../loaders/command.ts'
@@ -22,7 +20,7 @@ export async function* exports(context: BenchContext, megabytes: number): AsyncG
   const loader = await createSluiceLoader(installation, { ...source, onCreated: async (uid) => void (pipeline = uid) })
   await loader.load()
   const { database, table } = loader.table()
-  const api = [...runningPrograms].find(({ spawnargs }) => spawnargs.includes(programs.file('pipeline', 'serve')))!.pid!
+  const api = installation.apiPid
   const target = (name: string) => join(folder, `export.${name}`)
 
   // A program of its own, as psql is: the client must not share the processor time of this process.

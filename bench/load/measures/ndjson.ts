@@ -1,47 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { access, readFile, stat, writeFile } from 'node:fs/promises'
+import { access, readFile, writeFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { median } from '../../statistics.ts'
 import { makeFile, tableKinds } from '../data-files.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import type { Loader } from '../loaders/loader.ts'
+import { createMeasuredLoader, type MeasuredLoader } from '../loaders/measured-loader.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
 import { peakMemory, resetPeakMemory } from '../memory.ts'
-import { processorTime } from '../processor-time.ts'
 import { type BenchContext, figuresOf, type MeasureReport, ratio } from './measure.ts'
 
 const psql = 'psql \\copy'
 const smallLines = 60
-
-/** A loader that measures the processor time of the worker. */
-interface MeasuredLoader extends Loader {
-  workerMs: number[]
-}
-
-async function createMeasuredLoader(
-  { installation }: BenchContext,
-  label: string,
-  path: string,
-): Promise<MeasuredLoader> {
-  const name = `json_${label.toLowerCase().replace(/[^a-z0-9]+/g, '_')}`
-  const file = { path, size: (await stat(path)).size }
-  const loader = await createSluiceLoader(installation, { name, type: 'CSV_UPLOAD', file })
-  const workerMs: number[] = []
-  return {
-    name: label,
-    // The nested values of CSV are TEXT, so only the tables of NDJSON can be compared with psql's.
-    ...(path.endsWith('.ndjson') && { table: loader.table }),
-    workerMs,
-    async load() {
-      const before = await processorTime(installation.workerPid)
-      const cost = await loader.load()
-      workerMs.push((await processorTime(installation.workerPid)) - before)
-      return cost
-    },
-  }
-}
 
 /** Measures NDJSON against CSV of the same rows: a file of about `megabytes` as CSV, then small files, also in gzip. */
 export async function* ndjson(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
@@ -51,7 +21,7 @@ export async function* ndjson(context: BenchContext, megabytes: number): AsyncGe
   await resetPeakMemory(installation.workerPid)
   const idle = await peakMemory(installation.workerPid)
   const [asCsv, asJson] = [
-    await createMeasuredLoader(context, `CSV ${megabytes} MB`, file.path),
+    withoutTable(await createMeasuredLoader(context, `CSV ${megabytes} MB`, file.path)),
     await createMeasuredLoader(context, `NDJSON ${megabytes} MB`, json),
   ]
   const tools = (await availableTools(file, peers)).filter(({ name }) => name === psql)
@@ -82,9 +52,9 @@ async function* smallFiles(context: BenchContext, csv: string, json: string): As
   const packed = `${smallCsv}.gz`
   await writeFile(packed, gzipSync(await readFile(smallCsv)))
   const loaders = [
-    await createMeasuredLoader(context, 'small CSV', smallCsv),
+    withoutTable(await createMeasuredLoader(context, 'small CSV', smallCsv)),
     await createMeasuredLoader(context, 'small NDJSON', smallJson),
-    await createMeasuredLoader(context, 'small CSV in gzip', packed),
+    withoutTable(await createMeasuredLoader(context, 'small CSV in gzip', packed)),
   ]
   const figures = await runInterleaved(loaders, Math.max(15, context.rounds), context.peers)
   const mean = (values: number[]) => values.reduce((sum, each) => sum + each, 0) / values.length
@@ -101,8 +71,13 @@ async function* smallFiles(context: BenchContext, csv: string, json: string): As
   }
 }
 
+/** The nested values of CSV are TEXT, so only the tables of NDJSON can be compared with psql's. */
+function withoutTable({ name, workerMs, load }: MeasuredLoader): MeasuredLoader {
+  return { name, workerMs, load }
+}
+
 /** Returns an NDJSON file with the rows of a CSV file, in the same folder. The file of an earlier run is reused. */
-async function ndjsonOf(csv: string): Promise<string> {
+export async function ndjsonOf(csv: string): Promise<string> {
   const path = csv.replace(/csv$/, 'ndjson')
   await access(path).catch(() => writeNdjson(csv, path))
   return path

@@ -28,15 +28,11 @@ const columns = [
 export async function* manyTables({ installation, rounds, peers }: BenchContext): AsyncGenerator<MeasureReport> {
   const missing = mariadbMissing()
   if (missing) return console.log(`Many tables are not measured: ${missing}.`)
-  await using server = await startServerWithTables()
-  const login = { database: 'bench', username: 'bench', password: 'bench', ssl: false, trustServerCertificate: false }
+  await using server = await startMariadb()
   const loader = await createSluiceLoader(installation, {
     name: 'many_tables',
     type: 'SQL_DATABASE_B',
-    settings: {
-      jdbcSource: { hostname: '127.0.0.1', port: server.port, ...login },
-      tables: Array.from({ length: tables }, (_, index) => ({ name: nameOf(index) })),
-    },
+    settings: await createManyTables(server),
     table: `__${nameOf(0)}`,
   })
   const postgres = await serverProcess(peers)
@@ -66,16 +62,19 @@ export async function* manyTables({ installation, rounds, peers }: BenchContext)
 
 const nameOf = (index: number): string => `table_${index}`
 
-/** Starts a MariaDB with the tables. Its processor time is not measured. */
-async function startServerWithTables() {
-  const server = await startMariadb()
-  await server.admin.query(
-    "create database bench; use bench; create user bench@'%' identified by 'bench'; grant all on bench.* to bench@'%'",
+/** Creates the tables in a MariaDB. Returns the settings of a pipeline that loads them. */
+export async function createManyTables({ admin, port }: Awaited<ReturnType<typeof startMariadb>>): Promise<object> {
+  await admin.query(
+    "create database many; use many; create user many@'%' identified by 'many'; grant all on many.* to many@'%'",
   )
   for (let index = 0; index < tables; index += 1)
-    await server.admin.query(`
+    await admin.query(`
       create table ${nameOf(index)} (id int primary key, ${columns.join(', ')});
       insert into ${nameOf(index)} select seq, concat('code ', seq), concat('name ', seq * ${index + 1}), seq / 7, seq % 2,
         date_add('2026-01-01', interval seq day), now() from seq_1_to_${rowsOfTable}`)
-  return server
+  const login = { database: 'many', username: 'many', password: 'many', ssl: false, trustServerCertificate: false }
+  return {
+    jdbcSource: { hostname: '127.0.0.1', port, ...login },
+    tables: Array.from({ length: tables }, (_, index) => ({ name: nameOf(index) })),
+  }
 }

@@ -4,7 +4,7 @@ import { makeFile } from '../../load/data-files.ts'
 import { createSourceDatabase } from '../../load/measures/databases.ts'
 import { type TableContent, readContent } from '../../load/table-content.ts'
 import type { Loader } from '../../load/loaders/loader.ts'
-import type { BenchContext as LoadParts } from '../../load/measures/measure.ts'
+import type { BenchContext as LoadParts, Target } from '../../load/measures/measure.ts'
 import { type Figures, runInterleaved } from '../../load/interleaved-rounds.ts'
 import type { RawTransfer } from '../raw-transfer.ts'
 
@@ -27,6 +27,7 @@ export interface SourceResult {
   sluice: Figures
   /** Median processor time of the worker for one load, in milliseconds. */
   workerMs: number
+  targets: Target[]
 }
 
 interface Comparison {
@@ -55,7 +56,7 @@ export async function compare(
   }
   const [first, second] = await runInterleaved([raw, measured], context.rounds, context.peers, expected)
   const rows = Number(expected.rows)
-  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs: median(workerMs) }
+  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs: median(workerMs), targets: [] }
 }
 
 /**

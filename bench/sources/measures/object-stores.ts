@@ -2,44 +2,98 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AwsV4Signer } from 'aws4fetch'
 import { sasToken } from '../../../packages/connectors/src/object-store/test/azurite.ts'
-import type { KindOfStore, TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
+import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
+import { median } from '../../statistics.ts'
 import { measureCommand } from '../../load/loaders/command.ts'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
-import { headerOf, tableKinds, makeFile } from '../../load/data-files.ts'
+import { createLoadedPipeline, createSluiceLoader, runAndWait } from '../../load/loaders/sluice.ts'
+import { makeFile, type TableKind, tableKinds } from '../../load/data-files.ts'
 import { runOn } from '../../load/database.ts'
+import { objectSettings, putPieces, type RunningStore } from '../../load/object-folder.ts'
+import type { Target } from '../../load/measures/measure.ts'
+import { processorTime } from '../../load/processor-time.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
-import { rawDownload } from '../raw-transfer.ts'
+import { type RawTransfer, rawDownload } from '../raw-transfer.ts'
 
 /** The number of small objects that the raw download fetches in parallel. */
 const concurrency = 8
-const lineEnd = 10
 
-/** Measures one large object and a folder of many small ones against plain GETs. */
-export async function* objects(context: BenchContext, kind: KindOfStore, reference: () => Promise<Reference>) {
-  if (kind.missing) return console.log(`${kind.name} is not measured: ${kind.missing}.`)
-  await using store = await kind.start()
-  yield await oneObject(context, kind, store, await reference())
-  yield await folder(context, kind, store)
+/** Measures one large object and a folder of many small ones against plain GETs, and a folder of the large one against an upload. */
+export async function* objects(context: BenchContext, running: RunningStore, reference: Reference) {
+  yield await oneObject(context, running, reference)
+  yield await folderOfOneObject(context, running, reference)
+  yield await folder(context, running)
 }
 
-async function oneObject(context: BenchContext, kind: KindOfStore, store: TestStore, { file, expected }: Reference) {
-  await store.put('wide.csv', await readFile(file.path))
+const largeKey = 'large/wide.csv'
+
+async function oneObject(context: BenchContext, { kind, store }: RunningStore, { file, expected }: Reference) {
+  await store.put(largeKey, await readFile(file.path))
   const name = `one_${kind.type.toLowerCase()}`
   const sluice = await createSluiceLoader(context.installation, {
     name,
     type: kind.type,
-    settings: requestSettings(store, 'wide.csv'),
+    settings: objectSettings(store, largeKey),
   })
-  const raw = rawDownload(await writeSignedRequests(context, store, name, ['wide.csv']), 1)
+  const raw = rawDownload(await writeSignedRequests(context, store, name, [largeKey]), 1)
   return compare(context, { type: kind.type, what: `${kind.name}, one object of CSV`, raw, sluice, expected })
 }
 
-async function folder(context: BenchContext, kind: KindOfStore, store: TestStore): Promise<SourceResult> {
-  // The narrow rows contain no line breaks in values, so every line end separates two rows.
+/** Compares a folder of one large object with an upload of the same file, its transfer to the API included. */
+async function folderOfOneObject(
+  context: BenchContext,
+  { kind, store }: RunningStore,
+  { file, expected }: Reference,
+): Promise<SourceResult> {
+  const name = `large_${kind.type.toLowerCase()}`
+  const sluice = await createSluiceLoader(context.installation, {
+    name,
+    type: kind.type,
+    settings: objectSettings(store, 'large/'),
+    // The table also has columns that identify the object.
+    values: rowOf(tableKinds.wide),
+  })
+  const { upload, processorMs } = uploadOf(context, `${name}_upload`, file)
+  const what = `${kind.name}, a folder of one large object, against an upload`
+  const result = await compare(context, { type: kind.type, what, raw: upload, sluice, expected })
+  const uploadMs = median(processorMs)
+  const targets: Target[] = [
+    { text: 'time', value: result.sluice.milliseconds / result.raw.milliseconds, limit: 1.3, unit: '×' },
+    {
+      text: `processor time of the worker (${result.workerMs} ms) / of worker and API with the upload (${uploadMs} ms)`,
+      value: result.workerMs / uploadMs,
+      limit: 1.3,
+      unit: '×',
+    },
+  ]
+  return { ...result, targets }
+}
+
+/** Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each upload. */
+function uploadOf({ installation }: BenchContext, name: string, file: Reference['file']) {
+  const processorMs: number[] = []
+  const used = async () => (await processorTime(installation.apiPid)) + (await processorTime(installation.workerPid))
+  const upload: RawTransfer = {
+    name: 'upload',
+    bytes: () => file.size,
+    async load() {
+      const [startedAt, before] = [performance.now(), await used()]
+      const source = { name: `${name}_${processorMs.length}`, type: 'CSV_UPLOAD', file }
+      await runAndWait(installation, await createLoadedPipeline(installation, source))
+      processorMs.push((await used()) - before)
+      return { milliseconds: performance.now() - startedAt, memory: 0 }
+    },
+  }
+  return { upload, processorMs }
+}
+
+/** SQL expression of the columns of a table kind in a row of table `t`. */
+const rowOf = ({ columns }: TableKind): string =>
+  `row(${columns.map((column) => `t.${column.split(' ')[0]}`).join(', ')})::text`
+
+async function folder(context: BenchContext, { kind, store }: RunningStore): Promise<SourceResult> {
   const file = await makeFile(context.folder, 'narrow', Math.ceil(context.megabytes / 10))
-  const names = tableKinds.narrow.columns.map((column) => column.split(' ')[0]!)
-  const values = `row(${names.map((column) => `t.${column}`).join(', ')})::text`
+  const values = rowOf(tableKinds.narrow)
   await runOn(
     context.peers,
     `drop table if exists narrow; create table narrow (${tableKinds.narrow.columns.join(', ')})`,
@@ -51,40 +105,16 @@ async function folder(context: BenchContext, kind: KindOfStore, store: TestStore
   const expected = await readContent({ database: context.peers, table: 'narrow', values })
   const keys = await putPieces(store, file.path, context.objects)
   const name = `folder_${kind.type.toLowerCase()}`
-  const settings = requestSettings(store, 'parts/')
+  const settings = objectSettings(store, 'parts/')
   const sluice = await createSluiceLoader(context.installation, { name, type: kind.type, settings, values })
   const raw = rawDownload(await writeSignedRequests(context, store, name, keys), concurrency)
-  return compare(context, {
-    type: kind.type,
-    what: `${kind.name}, ${keys.length} objects of CSV`,
-    raw,
-    sluice,
-    expected,
-  })
-}
-
-/** Splits the rows into at most this many objects with a header each. Returns their keys. */
-async function putPieces(store: TestStore, path: string, count: number): Promise<string[]> {
-  const bytes = (await readFile(path)).subarray(headerOf(tableKinds.narrow).length)
-  const header = Buffer.from(headerOf(tableKinds.narrow))
-  const keys: string[] = []
-  for (let from = 0; from < bytes.length; ) {
-    const end = bytes.indexOf(lineEnd, from + Math.ceil(bytes.length / count)) + 1
-    const to = end === 0 ? bytes.length : end
-    const key = `parts/${String(keys.length).padStart(6, '0')}.csv`
-    await store.put(key, Buffer.concat([header, bytes.subarray(from, to)]))
-    keys.push(key)
-    from = to
-  }
-  return keys
-}
-
-/** Returns the settings of a request body, with the access keys included. */
-function requestSettings(store: TestStore, key: string): object {
-  const { settings, secrets } = store.reading(key)
-  const [place = ''] = Object.keys(settings as object).filter((field) => field.endsWith('Source'))
-  const source = { ...(settings as Record<string, object>)[place], ...secrets }
-  return { ...(settings as object), [place]: source }
+  const what = `${kind.name}, ${keys.length} objects of CSV`
+  const result = await compare(context, { type: kind.type, what, raw, sluice, expected })
+  const targets: Target[] = [
+    { text: 'processor time of the worker', value: result.workerMs / 1000, limit: 1.5, unit: 's' },
+    { text: `time / ${raw.name}`, value: result.sluice.milliseconds / result.raw.milliseconds, limit: 2, unit: '×' },
+  ]
+  return { ...result, targets }
 }
 
 /** Writes the list of requests for `rawDownload`, with signed URLs. */

@@ -1,0 +1,35 @@
+import { stat } from 'node:fs/promises'
+import type { Installation } from '../installation.ts'
+import { processorTime } from '../processor-time.ts'
+import type { Loader } from './loader.ts'
+import { createSluiceLoader } from './sluice.ts'
+
+/** A loader that measures the processor time of the worker. */
+export interface MeasuredLoader extends Loader {
+  /** Milliseconds of each load. */
+  workerMs: number[]
+}
+
+/** Uploads a file of any format. The name of its loader and of its table is `label`. */
+export async function createMeasuredLoader(
+  { installation }: { installation: Installation },
+  label: string,
+  path: string,
+): Promise<MeasuredLoader> {
+  const name = `file_${label.toLowerCase().replace(/[^a-z0-9]+/g, '_')}`
+  const file = { path, size: (await stat(path)).size }
+  const type = path.endsWith('.parquet') ? 'PARQUET_UPLOAD' : 'CSV_UPLOAD'
+  const loader = await createSluiceLoader(installation, { name, type, file })
+  const workerMs: number[] = []
+  return {
+    ...loader,
+    name: label,
+    workerMs,
+    async load() {
+      const before = await processorTime(installation.workerPid)
+      const cost = await loader.load()
+      workerMs.push((await processorTime(installation.workerPid)) - before)
+      return cost
+    },
+  }
+}

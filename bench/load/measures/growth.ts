@@ -1,0 +1,103 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import {
+  mariadbMissing,
+  startMariadb,
+} from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
+import { makeFile } from '../data-files.ts'
+import { makeWorkbookFile } from '../excel-file.ts'
+import type { Loader } from '../loaders/loader.ts'
+import { createMeasuredLoader } from '../loaders/measured-loader.ts'
+import { createSluiceLoader } from '../loaders/sluice.ts'
+import { peakMemory, resetPeakMemory } from '../memory.ts'
+import { objectSettings, putPieces, startStore } from '../object-folder.ts'
+import { createSourceDatabase, jdbcSourceOf } from './databases.ts'
+import { excelRows } from './excel.ts'
+import { startFilledMariadb } from './mariadb.ts'
+import type { BenchContext, MeasureReport } from './measure.ts'
+import { ndjsonOf } from './ndjson.ts'
+import { parquetOf } from './parquet.ts'
+import { createManyTables } from './tables.ts'
+
+const maxGrowth = 60
+const smallObjects = 1_000
+/** Milliseconds after its start in which a worker becomes idle. */
+const settlingMs = 4_000
+const withoutFlag = `--import ${new URL('../without-optimize-for-size.ts', import.meta.url).pathname}`
+
+/** Measures the growth of a new worker over its idle memory by one run, for each kind of source, with and without `--optimize-for-size`. */
+export async function* growth(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
+  await using sources = new AsyncDisposableStack()
+  const loaders = await createLoaders(context, megabytes, sources)
+  for (const [flag, nodeOptions] of [
+    ['with', ''],
+    ['without', withoutFlag],
+  ] as const) {
+    const idle: number[] = []
+    const targets = []
+    for (const loader of loaders) {
+      const measured = await growthOf(context, loader, nodeOptions)
+      idle.push(measured.idle)
+      targets.push({ text: loader.name, value: measured.growth, limit: maxGrowth, unit: 'MiB' })
+    }
+    yield {
+      title: `Growth of the worker by one run, ${flag} --optimize-for-size (idle: ${Math.min(...idle).toFixed(0)} to ${Math.max(...idle).toFixed(0)} MiB)`,
+      figures: [],
+      targets,
+    }
+  }
+  await context.installation.restartWorker()
+}
+
+async function growthOf({ installation }: BenchContext, loader: Loader, nodeOptions: string) {
+  await installation.restartWorker(nodeOptions)
+  await pause(settlingMs)
+  await resetPeakMemory(installation.workerPid)
+  const idle = await peakMemory(installation.workerPid)
+  const { memory } = await loader.load()
+  return { idle, growth: memory - idle }
+}
+
+/** Returns a loader for each kind of source. Their servers run until `sources` is disposed of. */
+async function createLoaders(
+  context: BenchContext,
+  megabytes: number,
+  sources: AsyncDisposableStack,
+): Promise<Loader[]> {
+  const { installation, folder } = context
+  const wide = await makeFile(folder, 'wide', megabytes)
+  const nested = await makeFile(folder, 'nested', megabytes)
+  const packed = `${wide.path}.gz`
+  await writeFile(packed, gzipSync(await readFile(wide.path), { level: 1 }))
+  const loaders: Loader[] = [
+    await createMeasuredLoader(context, `CSV of ${megabytes} MB`, wide.path),
+    await createMeasuredLoader(context, 'the same in gzip', packed),
+    await createMeasuredLoader(context, 'NDJSON', await ndjsonOf(nested.path)),
+    await createMeasuredLoader(context, 'Parquet', await parquetOf(wide.path)),
+    await createMeasuredLoader(context, 'Excel', (await makeWorkbookFile(folder, excelRows)).workbook),
+  ]
+  const add = async (name: string, type: string, settings: object) => {
+    const table = `growth_${name.toLowerCase().replaceAll(/[^a-z]+/g, '_')}`
+    loaders.push({ ...(await createSluiceLoader(installation, { name: table, type, settings })), name })
+  }
+  const source = await createSourceDatabase(context, wide.path)
+  await add('PostgreSQL', 'SQL_DATABASE_D', {
+    jdbcSource: jdbcSourceOf(source),
+    sqlQuery: 'select * from public.source',
+  })
+  if (!mariadbMissing()) {
+    const mariadb = sources.use(await startFilledMariadb(wide.path))
+    await add('MariaDB', 'SQL_DATABASE_B', { jdbcSource: mariadb.jdbcSource, sqlQuery: 'select * from source' })
+    await add('100 tables', 'SQL_DATABASE_B', await createManyTables(sources.use(await startMariadb())))
+  }
+  const running = await startStore('OBJECT_STORAGE_BUCKET')
+  if (running) {
+    const { store, kind } = sources.use(running)
+    await store.put('large/wide.csv', await readFile(wide.path))
+    await putPieces(store, (await makeFile(folder, 'narrow', 10)).path, smallObjects)
+    await add(`${smallObjects} objects`, kind.type, objectSettings(store, 'parts/'))
+    await add('one large object', kind.type, objectSettings(store, 'large/'))
+  }
+  return loaders
+}
