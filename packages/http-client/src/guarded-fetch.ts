@@ -19,9 +19,20 @@ export interface GuardedFetchOptions {
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
+/** A response with the body as it was sent. The caller must read the chunks to their end, or cancel. */
+export interface GuardedResponse {
+  status: number
+  headers: Headers
+  /** Throws `OutgoingProblem` if the connection breaks. */
+  chunks: AsyncIterable<Uint8Array>
+  cancel(): void
+}
+
 /** Sends requests to addresses that users typed. Every failure is an `OutgoingProblem`. */
 export interface GuardedFetch {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>
+  /** Sends a GET request. Neither its duration nor its body is limited: the caller can abort it. */
+  get(url: URL, headers: Headers, signal: AbortSignal): Promise<GuardedResponse>
   /** Throws if the address is not allowed. Resolves the name but does not connect. */
   check(url: string | URL): Promise<void>
   close(): Promise<void>
@@ -75,17 +86,27 @@ export function guardedFetch({
           redirect: follow && !returnRedirects ? 'follow' : 'manual',
           signal: AbortSignal.any(signals),
         })
-        const isRedirect = response.status >= 300 && response.status < 400 && response.headers.has('location')
-        if (isRedirect && !follow && !returnRedirects) {
+        if (isRedirect(response) && !follow && !returnRedirects) {
           await response.body?.cancel()
-          throw new OutgoingProblem(
-            `${target.host} redirects to another address, and Sluice does not follow the redirect.`,
-            {
-              code: 'REDIRECTED',
-            },
-          )
+          throw redirectProblem(target.host)
         }
         return await limitBodySize(response, { maxBytes, host: target.host, toProblem })
+      } catch (error) {
+        throw toProblem(error)
+      }
+    },
+
+    async get(url, headers, signal) {
+      const target = assertFetchableUrl(url)
+      const toProblem = (error: unknown) => outgoingProblem(error, target.host, seconds)
+      try {
+        const { body, ...response } = await (await getAgent()).get(target, headers, signal)
+        const cancel = () => void body.on('error', () => {}).destroy()
+        if (isRedirect(response)) {
+          cancel()
+          throw redirectProblem(target.host)
+        }
+        return { ...response, chunks: readBody(body, toProblem), cancel }
       } catch (error) {
         throw toProblem(error)
       }
@@ -118,6 +139,25 @@ function assertFetchableUrl(address: string | URL): URL {
     throw addressRefused(`${url.protocol}// is not supported: use https.`)
   if (url.username || url.password) throw addressRefused('The address must not contain a username or password.')
   return url
+}
+
+const isRedirect = ({ status, headers }: { status: number; headers: Headers }): boolean =>
+  status >= 300 && status < 400 && headers.has('location')
+
+const redirectProblem = (host: string): OutgoingProblem =>
+  new OutgoingProblem(`${host} redirects to another address, and Sluice does not follow the redirect.`, {
+    code: 'REDIRECTED',
+  })
+
+async function* readBody(
+  body: AsyncIterable<Uint8Array>,
+  toProblem: (error: unknown) => OutgoingProblem,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield* body
+  } catch (error) {
+    throw toProblem(error)
+  }
 }
 
 interface BodyLimit {

@@ -1,4 +1,6 @@
 import { createServer, type Server } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { createServer as createTrap, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { guardedFetch, outgoingAllowed, OutgoingProblem, type GuardedFetchOptions } from '../src/index.ts'
@@ -23,6 +25,8 @@ beforeAll(async () => {
     if (request.url === '/again') return response.writeHead(302, { location: '/fine' }).end()
     if (request.url === '/endless') return void setInterval(() => response.write('x'.repeat(10_000)), 1).unref()
     if (request.url === '/silent') return
+    if (request.url === '/packed') return response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('fine'))
+    if (request.url === '/broken') return void response.writeHead(200).write('x', () => response.destroy())
     if (request.url === '/stuck') return void response.write('x')
     return response.end('fine')
   })
@@ -169,6 +173,30 @@ describe('with an allow-list', () => {
     expect(await problemOf(url('/again'), { ...named, follow: true })).toBe('answered fine')
     expect(await problemOf(url('/private'), { ...named, follow: true })).toMatch(/is that of the Sluice server/)
     expect(connections).toBe(0)
+  })
+
+  it('gets a body as it was sent, with the same checks and sentences', async () => {
+    const never = new AbortController()
+    const outgoing = guardedFetch({ allowed: nothing, ...allowedLoopback() })
+    const get = (path: string, signal = never.signal, at = port) =>
+      outgoing.get(new URL(`http://127.0.0.1:${at}${path}`), new Headers({ range: 'bytes=0-' }), signal)
+    const packed = await get('/packed')
+    expect(packed.headers.get('content-encoding')).toBe('gzip')
+    expect(gunzipSync(await buffer(packed.chunks)).toString()).toBe('fine')
+    await expect(get('/again')).rejects.toThrow(/redirects to another address/)
+    await expect(get('/fine', never.signal, trapPort)).rejects.toThrow(/closed the connection/)
+    await expect(buffer((await get('/broken')).chunks)).rejects.toThrow(OutgoingProblem)
+    const stopped = new AbortController()
+    const stuck = await get('/stuck', stopped.signal)
+    stopped.abort()
+    await expect(buffer(stuck.chunks)).rejects.toThrow(OutgoingProblem)
+    const endless = await get('/endless')
+    endless.cancel()
+    await outgoing.close()
+    const strict = guardedFetch({ allowed: nothing, lookup: loopback })
+    const refused = strict.get(new URL(`https://example.org:${trapPort}/`), new Headers(), never.signal)
+    await expect(refused).rejects.toThrow(/is that of the Sluice server/)
+    await strict.close()
   })
 
   it('enforces the byte limit and the time limit', async () => {

@@ -1,6 +1,6 @@
 import { TransientError, parseRetryAfter } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import type { StoreResponse } from './store-client.ts'
+import { parseContentEncodings, type StoreResponse } from './store-client.ts'
 import { findChild, parseXml, getChildText } from './xml.ts'
 
 export interface StoredObject {
@@ -145,9 +145,7 @@ async function parseRangeResponse(
     throw createObjectChangedProblem(key)
   }
   // The client has decompressed the body, so offsets of the stored object do not apply to it.
-  const unpacked = (headers.get('content-encoding') ?? '')
-    .split(',')
-    .some((coding) => ['gzip', 'x-gzip', 'deflate', 'br', 'zstd'].includes(coding.trim().toLowerCase()))
+  const unpacked = parseContentEncodings(headers).length > 0
   return { from: status === 206 ? from : 0, unpacked, chunks, cancel }
 }
 

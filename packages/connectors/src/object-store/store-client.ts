@@ -1,5 +1,8 @@
+import { Readable, pipeline, type Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import {
   type GuardedFetch,
+  type GuardedResponse,
   guardedFetch,
   type OutgoingCode,
   OutgoingProblem,
@@ -26,8 +29,6 @@ export interface StoreClient extends AsyncDisposable {
 
 /** Maximum bytes of a list or error response. */
 const maxTextBytes = 16 * 1024 * 1024
-/** Maximum bytes of a body, which no object reaches. Downloads limit the bytes that they write themselves. */
-const maxBodyBytes = 2 ** 46
 /**
  * Timeout of a complete exchange in milliseconds. It is long, because a large object can be downloaded in one piece; the idle
  * timeout ends a stalled exchange much earlier.
@@ -35,15 +36,13 @@ const maxBodyBytes = 2 ** 46
 const exchangeTimeoutMs = 6 * 3_600_000
 
 /**
- * Creates a client that sends requests with the guarded fetch. A request has no limit on its duration, but fails after
- * `idleTimeoutMs` without a received byte.
+ * Creates a client that sends requests to allowed addresses only. A request fails after `idleTimeoutMs` without a received byte.
  */
 export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
   const http = guardedFetch({
     allowed,
     timeLimitMs: exchangeTimeoutMs,
     connectLimit: Math.min(idleTimeoutMs, 10_000),
-    maxBytes: maxBodyBytes,
   })
   const send = (url: URL, headers: Headers, signal: AbortSignal) =>
     sendRequest(http, url, headers, idleTimeoutMs, signal)
@@ -67,30 +66,33 @@ async function sendRequest(
     return toSourceProblem(idle.signal.aborted ? idle.signal.reason : error)
   }
   try {
-    const response = await http.fetch(url, { headers, signal: AbortSignal.any([signal, idle.signal]) })
+    const response = await http.get(url, headers, AbortSignal.any([signal, idle.signal]))
     timer.refresh()
-    const { status, body } = response
+    const deadline = performance.now() + exchangeTimeoutMs
+    const watch = { timer, deadline, host: url.host, explain }
+    const { status, cancel } = response
+    const chunks = () => watchChunks(decompress(response, url.host), watch)
     return {
       status,
       headers: response.headers,
-      chunks: readChunks(body, timer, explain),
+      chunks: chunks(),
       async text() {
-        const chunks: Uint8Array[] = []
+        const parts: Uint8Array[] = []
         let size = 0
-        for await (const part of readChunks(body, timer, explain)) {
+        for await (const part of chunks()) {
           size += part.length
           if (size > maxTextBytes)
             throw new SourceProblem(
               'OTHER_PROTOCOL',
               `The response of ${url.host} is larger than any list of objects. Check that the endpoint is that of an object store.`,
             )
-          chunks.push(part)
+          parts.push(part)
         }
-        return Buffer.concat(chunks).toString('utf8')
+        return Buffer.concat(parts).toString('utf8')
       },
       async cancel() {
         clearTimeout(timer)
-        await body?.cancel().catch(() => {})
+        cancel()
       },
     }
   } catch (error) {
@@ -98,26 +100,69 @@ async function sendRequest(
   }
 }
 
-async function* readChunks(
-  body: ReadableStream<Uint8Array> | null,
-  timer: NodeJS.Timeout,
-  explain: (error: unknown) => unknown,
+interface ChunkWatch {
+  timer: NodeJS.Timeout
+  /** The latest time of a chunk, as in `performance.now()`. */
+  deadline: number
+  host: string
+  explain(error: unknown): unknown
+}
+
+async function* watchChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  { timer, deadline, host, explain }: ChunkWatch,
 ): AsyncGenerator<Uint8Array, void, void> {
-  if (!body) return clearTimeout(timer)
-  const reader = body.getReader()
   try {
-    for (;;) {
+    for await (const chunk of chunks) {
+      if (performance.now() > deadline) throw createExchangeTimeoutProblem(host)
       timer.refresh()
-      const { done, value } = await reader.read().catch((error: unknown) => {
-        throw explain(error)
-      })
-      if (done) return
-      yield value
+      yield chunk
+      timer.refresh()
     }
+  } catch (error) {
+    throw explain(error)
   } finally {
     clearTimeout(timer)
-    await reader.cancel().catch(() => {})
   }
+}
+
+/** As browsers do, accepts a stream that ends early: the length of the response shows whether it is complete. */
+const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+const decompressors: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createGunzip(lenient),
+  'x-gzip': () => createGunzip(lenient),
+  deflate: () => createInflate(lenient),
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(),
+}
+
+/** Returns the codings of a response body that the client decompresses, in the order in which they were applied. */
+export const parseContentEncodings = (headers: Headers): string[] =>
+  (headers.get('content-encoding') ?? '')
+    .split(',')
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => Object.hasOwn(decompressors, coding))
+
+async function* decompress({ headers, chunks }: GuardedResponse, host: string): AsyncGenerator<Uint8Array, void, void> {
+  const steps = parseContentEncodings(headers)
+    .toReversed()
+    .map((coding) => decompressors[coding]!())
+  const last = steps.at(-1)
+  if (!last) return yield* chunks
+  // An error of the response reaches the loop below through the last stream.
+  pipeline([Readable.from(chunks), ...steps], () => {})
+  try {
+    yield* last as AsyncIterable<Buffer>
+  } catch (cause) {
+    if (cause instanceof OutgoingProblem) throw cause
+    throw new OutgoingProblem(`The connection to ${host} failed.`, { code: 'CONNECTION_LOST', cause })
+  }
+}
+
+function createExchangeTimeoutProblem(host: string): OutgoingProblem {
+  return new OutgoingProblem(`${host} did not respond completely within ${exchangeTimeoutMs / 1000} seconds.`, {
+    code: 'CONNECTION_TIMEOUT',
+  })
 }
 
 function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
