@@ -12,7 +12,11 @@ import { keyIndexPrefix } from '../table-shape.ts'
 const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
 
 /** Five million keys are sorted on disk with 64 MB. A second process takes more processor time and the core of another organisation. */
-const sortSettings = `set local maintenance_work_mem = '128MB'; set local max_parallel_maintenance_workers = 0`
+const buildSettings = [
+  `set local maintenance_work_mem = '128MB'`,
+  'set local max_parallel_maintenance_workers = 0',
+  'set local max_parallel_workers_per_gather = 0',
+]
 
 /**
  * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one. Builds a unique index in
@@ -31,7 +35,8 @@ export async function addKey(
   const columns = keys.map((name) => escapeIdentifier(name))
   try {
     return await withClient(transactions, signal, async (client) => {
-      await client.query(`begin; ${sortSettings}; create unique index ${index} on ${table} (${columns.join(', ')})`)
+      const createIndex = `create unique index ${index} on ${table} (${columns.join(', ')})`
+      await client.query(['begin', ...buildSettings, createIndex].join(';'))
       // The new index answers this for its first column.
       const isNull = columns.map((column) => `${column} is null`).join(' or ')
       const { rowCount } = await client.query(`select from ${table} where ${isNull} limit 1`)
