@@ -12,12 +12,13 @@ export async function serverProcess(url: string): Promise<number> {
 
 /** Milliseconds after the end of a run in which PostgreSQL still works for it. */
 const cleanUpMs = 3_000
-/** Milliseconds for which the server is measured while no run is executed. */
-const idleMs = 5_000
+/** Milliseconds for which the idle server is measured. */
+const idleMs = 3_000
 
 /**
  * Returns a function that returns the processor time in milliseconds that PostgreSQL needs for `work`, without that of an idle
- * installation in the same time.
+ * installation in the same time. All processes of the server count, also those that write the log and the pages. The idle time is measured
+ * directly before, because it differs with the other load of the machine.
  */
 export async function serverMeter(url: string): Promise<(work: () => Promise<unknown>) => Promise<number>> {
   const server = await serverProcess(url)
@@ -26,8 +27,8 @@ export async function serverMeter(url: string): Promise<(work: () => Promise<unk
     await work()
     return { used: (await processorTime(server)) - before, elapsed: performance.now() - startedAt }
   }
-  const idle = await measure(() => pause(idleMs))
   return async (work) => {
+    const idle = await measure(() => pause(idleMs))
     const { used, elapsed } = await measure(async () => {
       await work()
       await pause(cleanUpMs)

@@ -63,21 +63,23 @@ export async function readShapes(
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
+       -- An object for each column would take three times as long.
        (
-         select json_agg(
-           json_build_object(
-             'name', a.attname,
-             'label', coalesce(d.description, a.attname),
-             'type', format_type(a.atttypid, a.atttypmod),
-             'partitionKey', coalesce(a.attnum = any(k.partattrs), false),
-             'primaryKey', coalesce(a.attname = any(key.names), false)
-           ) order by a.attnum
+         select json_build_object(
+           'names', array_agg(a.attname order by a.attnum),
+           'types', array_agg(format_type(a.atttypid, a.atttypmod) order by a.attnum)
          )
-         from pg_attribute a
-         left join pg_description d
-           on d.objoid = a.attrelid and d.classoid = 'pg_class'::regclass and d.objsubid = a.attnum
-         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+         from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
        ) as columns,
+       (
+         select json_object_agg(a.attname, d.description)
+         from pg_description d join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
+         where d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid > 0
+       ) as labels,
+       array(
+         select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.attnum = any(k.partattrs)
+       ) as partition_key,
+       key.names as primary_key,
        ${hasLedger ? `(select to_json(entry) from (${selectLastEntry('part.relname')}) entry)` : 'null'} as last
      from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
      join pg_namespace n on n.nspname = place.schema
@@ -86,7 +88,7 @@ export async function readShapes(
      left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
      -- The key is on the partition, where the rows are.
      left join lateral (
-       select array_agg(distinct b.attname) as names
+       select array_agg(distinct b.attname::text) as names
        from pg_index x join pg_class i on i.oid = x.indexrelid
        join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
        where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
@@ -108,6 +110,21 @@ function toShape(relation: Record<string, any>): PostgresShape {
     ...(relation['last'] !== null && { last: relation['last'] }),
     estimatedRows: Math.round(relation['estimated_rows']),
     size: relation['size'],
-    columns: relation['columns'] ?? [],
+    columns: toColumns(relation),
   }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the query
+function toColumns(relation: Record<string, any>): ShapeColumn[] {
+  const labels = new Map<string, string>(Object.entries(relation['labels'] ?? {}))
+  const partitionKey = new Set<string>(relation['partition_key'])
+  const primaryKey = new Set<string>(relation['primary_key'])
+  const { names, types }: { names: string[] | null; types: SqlType[] } = relation['columns']
+  return (names ?? []).map((name, index) => ({
+    name,
+    label: labels.get(name) ?? name,
+    type: types[index]!,
+    partitionKey: partitionKey.has(name),
+    primaryKey: primaryKey.has(name),
+  }))
 }

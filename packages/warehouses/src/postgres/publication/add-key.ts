@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type ClientBase, escapeIdentifier } from 'pg'
+import { escapeIdentifier } from 'pg'
 import { qualifyName } from '../names.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
@@ -12,22 +12,17 @@ import { keyIndexPrefix } from '../table-shape.ts'
 const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
 
 /** Five million keys are sorted on disk with 64 MB. A second process takes more processor time and the core of another organisation. */
-const sortSettings = `set maintenance_work_mem = '128MB'; set max_parallel_maintenance_workers = 0`
-
-const nameKeyIndex = (partition: string): string => `${keyIndexPrefix}${hash('sha256', partition).slice(0, 32)}`
-
-/**
- * Drops the index that remains if a worker was killed in `addKey`. PostgreSQL can enforce it although it is invalid, and would refuse
- * appended rows. Only for a partition without a key.
- */
-export async function dropUnfinishedKey(client: ClientBase, partition: string): Promise<void> {
-  await client.query(`drop index concurrently if exists ${qualifyName('sluice', nameKeyIndex(partition))}`)
-}
+const buildSettings = [
+  `set local maintenance_work_mem = '128MB'`,
+  'set local max_parallel_maintenance_workers = 0',
+  'set local max_parallel_workers_per_gather = 0',
+]
 
 /**
- * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one. Builds a unique index,
- * which blocks neither readers nor writers, and costs half of a copy of the table. If the worker is killed, an invalid index remains,
- * which `readShape` ignores and the next call replaces. Returns whether the partition has the key now.
+ * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one. Builds a unique index in
+ * a transaction, so nothing remains of a build that is killed. That blocks writers, which are runs of the same table, and no readers.
+ * Building it concurrently would read the table twice and wait for the queries of all readers. Returns whether the partition has the key
+ * now.
  */
 export async function addKey(
   { transactions }: PostgresPools,
@@ -36,18 +31,17 @@ export async function addKey(
   signal: AbortSignal,
 ): Promise<boolean> {
   const table = qualifyName('sluice', partition)
+  const index = escapeIdentifier(`${keyIndexPrefix}${hash('sha256', partition).slice(0, 32)}`)
   const columns = keys.map((name) => escapeIdentifier(name))
   try {
     return await withClient(transactions, signal, async (client) => {
+      const createIndex = `create unique index ${index} on ${table} (${columns.join(', ')})`
+      await client.query(['begin', ...buildSettings, createIndex].join(';'))
+      // The new index answers this for its first column.
       const isNull = columns.map((column) => `${column} is null`).join(' or ')
       const { rowCount } = await client.query(`select from ${table} where ${isNull} limit 1`)
-      if (rowCount) return false
-      await dropUnfinishedKey(client, partition)
-      const index = escapeIdentifier(nameKeyIndex(partition))
-      await client.query(sortSettings)
-      await client.query(`create unique index concurrently ${index} on ${table} (${columns.join(', ')})`)
-      await client.query('reset maintenance_work_mem; reset max_parallel_maintenance_workers')
-      return true
+      await client.query(rowCount ? 'rollback' : 'commit')
+      return !rowCount
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -12,7 +12,7 @@ import {
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import { addKey, dropUnfinishedKey } from './add-key.ts'
+import { addKey } from './add-key.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
@@ -69,8 +69,6 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
       const mayAddKey = keyOf(currentShape).length === 0 && !load.target.dry
       if (!mayAddKey || !(await addKeyToPartition(pools, load, currentShape, signal))) return false
     }
-    if (load.keys.length === 0 && !load.target.dry)
-      await withClient(pools.transactions, signal, (client) => dropUnfinishedKey(client, partition))
     // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
     load.older = []
     return true
