@@ -14,6 +14,7 @@ import { csv } from './measures/csv.ts'
 import { postgresToPostgres } from './measures/databases.ts'
 import { exports } from './measures/exports.ts'
 import { firstIncrement } from './measures/first-increment.ts'
+import { httpSystems } from './measures/http.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { ndjson } from './measures/ndjson.ts'
@@ -34,7 +35,7 @@ const { values: options } = parseArgs({
     only: {
       type: 'string',
       default:
-        'csv,profile,ndjson,parquet,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment',
+        'csv,profile,ndjson,http,parquet,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment',
     },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
@@ -49,6 +50,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   csv: (context) => csv(context, options.kinds.split(',') as KindName[]),
   profile: (context) => profile(context, Math.min(100, Math.max(...context.sizes))),
   ndjson: (context) => ndjson(context, Math.min(100, Math.max(...context.sizes))),
+  http: httpSystems,
   parquet: (context) => parquet(context, Math.max(...context.sizes)),
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.
