@@ -16,6 +16,7 @@ export async function normaliseInThread(
   job: NormaliseJob,
   signal: AbortSignal,
   onProgress: (bytes: number) => void,
+  { maxBytesToReuse = maxBytesToReuseThread } = {},
 ): Promise<NormalisedFile> {
   signal.throwIfAborted()
   const { name: reading, limits } = job
@@ -26,7 +27,7 @@ export async function normaliseInThread(
   for (;;) {
     const message = await thread.receive()
     if (message.kind === 'done') {
-      if (job.size + message.result.size <= maxBytesToReuseThread) thread.release()
+      if (job.size + message.result.size <= maxBytesToReuse) thread.release()
       return message.result
     }
     if (message.kind === 'progress') onProgress(message.totals.bytesRead)
