@@ -17,6 +17,7 @@ import { excel } from './measures/excel.ts'
 import { exports } from './measures/exports.ts'
 import { firstIncrement } from './measures/first-increment.ts'
 import { growth } from './measures/growth.ts'
+import { httpSystems } from './measures/http.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { ndjson } from './measures/ndjson.ts'
@@ -37,7 +38,7 @@ const { values: options } = parseArgs({
     only: {
       type: 'string',
       default:
-        'csv,profile,ndjson,parquet,excel,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment,growth',
+        'csv,profile,ndjson,http,parquet,excel,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment,growth',
     },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
@@ -55,6 +56,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   profile: (context) => profile(context, Math.min(100, Math.max(...context.sizes))),
   ndjson: (context) => ndjson(context, Math.min(100, Math.max(...context.sizes))),
   excel,
+  http: httpSystems,
   parquet: (context) => parquet(context, Math.max(...context.sizes)),
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.

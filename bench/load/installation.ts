@@ -15,6 +15,7 @@ import { type Service, startService } from '../../infra/local/supervise-service.
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
 import { programs } from '../bundled-programs.ts'
+import { recordedEnvironment } from './event-loop-record.ts'
 
 /** A separate Sluice, started as `npm start` does, with superuser access to its PostgreSQL. */
 export interface Installation extends AsyncDisposable {
@@ -33,6 +34,8 @@ export interface Installation extends AsyncDisposable {
   restartWorker(nodeOptions?: string): Promise<void>
   /** The log file of PostgreSQL. */
   postgresLog: string
+  /** The temporary folder with all files of the installation. */
+  folder: string
 }
 
 const password = 'a password that only measures'
@@ -53,8 +56,12 @@ export async function startInstallation(): Promise<Installation> {
   await programs.ready()
   const secrets = await secretsOf(folder)
   const postgres = started.use(await startPostgres(settings, secrets, console.warn))
+  const environment = programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets))
+  const recorded = recordedEnvironment(folder)
   const env: NodeJS.ProcessEnv = {
-    ...programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets)),
+    ...environment,
+    ...recorded,
+    NODE_OPTIONS: `${environment.NODE_OPTIONS} ${recorded.NODE_OPTIONS}`,
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
     // The source databases are on this machine.
@@ -106,6 +113,7 @@ export async function startInstallation(): Promise<Installation> {
     },
     restartWorker,
     postgresLog: logFile(settings, 'postgres'),
+    folder,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }

@@ -50,7 +50,12 @@ describe('the bundled programs of both apps', () => {
 
   it('include each worker thread, which refuses to run as a program', () => {
     const names = readdirSync(join(built, 'pipeline')).filter((name) => name.endsWith('-thread.js'))
-    expect(names.toSorted()).toEqual(['database-thread.js', 'encoder-thread.js', 'reader-thread.js'])
+    expect(names.toSorted()).toEqual([
+      'database-thread.js',
+      'encoder-thread.js',
+      'reader-thread.js',
+      'system-thread.js',
+    ])
     for (const name of names)
       expect(bare(join(built, 'pipeline', name)).stderr).toContain('is a worker thread, not a program')
   })

@@ -92,6 +92,7 @@ const retriesByRunCode: Readonly<Record<string, string>> = {
   TARGET_BUSY: 'request',
   TARGET_TIMEOUT: 'request',
   TARGET_FAILED: 'request',
+  READER_ENDED: 'run',
   DATABASE_UNAVAILABLE: 'run',
   WAREHOUSE_BUSY: 'run',
   TABLE_BUSY: 'run',

@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { setFlagsFromString } from 'node:v8'
 import { connect, missingKeysCheck } from '@sluice/database'
 import {
   Redaction,
@@ -25,6 +24,7 @@ import { startScheduler } from '../src/schedules/scheduler.ts'
 import { schedulerMetrics } from '../src/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
+import { keepSystemThread } from '@sluice/connectors/registry/spool-in-thread'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
 import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
 import { warehouseReaders } from '../src/warehouse-readers/warehouse-readers.ts'
@@ -55,8 +55,6 @@ import { durableSealedColumns } from '../src/secrets/sealed-secrets.ts'
 /** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
 const extraDeliveries = 2
 
-// The threads inherit it. Rows are bytes, so few objects are created and a small heap suffices.
-setFlagsFromString('--optimize-for-size')
 // Lower the worker's CPU priority, so that the API stays fast.
 lowerCpuPriority(5)
 
@@ -146,6 +144,7 @@ await main(async () => {
     },
   })
   keepReaderThreads()
+  keepSystemThread()
   const maintenance = startMaintenance({
     db,
     logger,

@@ -12,7 +12,6 @@ import { createConnectorRegistry, type ConnectorRegistry } from '../src/registry
 import { type ScratchWarehouse, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { allowedLoopback } from './allowed-loopback.ts'
 import { mkdtempSync } from 'node:fs'
-import { systemIn } from './single-system-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import type { ConnectorFixture, StandIn } from './connector-fixture.ts'
 
@@ -186,7 +185,7 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
   // As in a worker: a load that starts a thread for each of its tables takes twice the time.
   const threads = keepReaderThreads()
   const { module } = fixture
-  const systems = module === undefined ? {} : systemIn(fixture.type, module)
+  const systems = module === undefined ? {} : { [fixture.type]: module }
   const sources = createConnectorRegistry({ filesDirectory, allowed: allowedLoopback, retryPolicy: fastRetry, systems })
   const target = word('people_')
   const recorder = createRecorder()

@@ -3,7 +3,6 @@ import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadReporter } from '@sluice/row-stream'
 import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import { allowedLoopback } from './allowed-loopback.ts'
-import { systemIn } from './single-system-registry.ts'
 
 /**
  * Reads a source to its end, and prints how many rows and bytes it had and how much memory this process had at most (`peak`, bytes).
@@ -11,7 +10,7 @@ import { systemIn } from './single-system-registry.ts'
  * further one (`reachableMost`): that does not depend on when the garbage collector runs.
  */
 const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
-const systems = module === undefined ? {} : systemIn(reading.type, module)
+const systems = module === undefined ? {} : { [reading.type]: module }
 const sources = createConnectorRegistry({ filesDirectory, allowed: allowedLoopback, systems })
 // As a worker does.
 keepReaderThreads()

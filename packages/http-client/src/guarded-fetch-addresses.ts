@@ -5,6 +5,8 @@ type ParsedAddress = ReturnType<typeof ipaddr.parse>
 
 /** Non-public hosts and addresses that the operator allows for outgoing requests. */
 export interface OutgoingAllowList {
+  /** The entries as the operator wrote them. A thread receives these, because functions cannot be sent to it. */
+  readonly entries: readonly string[]
   /** Returns whether the list names this host, with this port or without a port. Such a host may have any address and use plain http. */
   names(host: string, port: number): boolean
   /** Returns whether the address is in a listed range. */
@@ -65,6 +67,7 @@ function parseAllowList(entries: readonly string[]): OutgoingAllowList {
   const hosts = new Set(entries.filter((_entry, index) => ranges[index] === undefined).map(hostOf))
   const validRanges = ranges.filter((range) => range !== undefined)
   return {
+    entries,
     names: (host, port) => hosts.has(withoutDot(host)) || hosts.has(`${withoutDot(host)}:${port}`),
     holds: (text) =>
       ipaddr.isValid(text) && validRanges.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),

@@ -26,6 +26,7 @@ const adviceByCode: Readonly<Record<string, string>> = {
     'Ask the operator of this service to add the key that the message names to SECRET_KEYS, then run it again.',
   INTERNAL_ERROR: `Send the run id below to the operator of this service. ${oldRowsKept}`,
   TOO_MANY_ATTEMPTS: `Send the run id below to the operator of this service. ${oldRowsKept}`,
+  READER_ENDED: waitForNextRun,
   RATE_LIMITED: waitForNextRun,
   SOURCE_FAILED: waitForNextRun,
   SOURCE_SILENT: waitForNextRun,

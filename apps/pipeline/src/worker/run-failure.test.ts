@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
+import { ReaderEnded } from '@sluice/row-stream'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { retryDelaySeconds, failureOf, firstError } from './run-failure.ts'
 
@@ -29,6 +30,14 @@ describe('run failure', () => {
       code: 'INTERNAL_ERROR',
       retryable: false,
       isServerUnavailable: false,
+    })
+  })
+
+  it('is retried after a reader thread ended unexpectedly', () => {
+    expect(failureOf(new ReaderEnded('KoboToolbox'), 'run')).toMatchObject({
+      code: 'READER_ENDED',
+      message: 'The thread that reads KoboToolbox ended unexpectedly. The run is retried.',
+      retryable: true,
     })
   })
 

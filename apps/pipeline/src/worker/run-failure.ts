@@ -1,5 +1,5 @@
 import { isUnavailable, SealProblem } from '@sluice/database'
-import { withAdvice, SourceProblem } from '@sluice/row-stream'
+import { ReaderEnded, withAdvice, SourceProblem } from '@sluice/row-stream'
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import { VariableProblem } from '../variables/variable-problem.ts'
@@ -46,6 +46,14 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
       message: `${error.message} Ask the operator to do so and to restart the service, then run again. The old data stays.`,
       retryable: false,
       expected: true,
+      isServerUnavailable: false,
+    }
+  if (error instanceof ReaderEnded)
+    return {
+      code: 'READER_ENDED',
+      message: `${error.message} The run is retried.`,
+      retryable: true,
+      expected: false,
       isServerUnavailable: false,
     }
   if (isUnavailable(error))

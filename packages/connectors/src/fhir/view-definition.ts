@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { BadRecord } from '../http-connector/flatten-record.ts'
+import { BadRecord } from '../http-connector/records/flatten-record.ts'
 import { type FhirPathExpression, compileFhirPath } from './fhirpath.ts'
 
 /** A compiled ViewDefinition (SQL on FHIR) of one resource type. */

@@ -1,8 +1,9 @@
 import type { DataType } from '@sluice/contracts'
 import { createPagingCheck } from '../http-connector/paging.ts'
 import type { RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
-import { BadRecord } from '../http-connector/flatten-record.ts'
-import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
+import { BadRecord } from '../http-connector/records/flatten-record.ts'
+import type { KnownColumn } from '../http-connector/known-column.ts'
+import { SeenKeys } from '../http-connector/records/seen-keys.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
 /** Column types by FHIR type. Dates are missing, because a FHIR date can consist of only a year; number types are inferred. */

@@ -7,7 +7,7 @@ import { requestFittingPage } from '../http-connector/paging.ts'
 import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system-interface.ts'
 import { signInAsServiceAccount } from './service-account-sign-in.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
-import type { RecordValue } from '../http-connector/flatten-record.ts'
+import type { RecordValue } from '../http-connector/records/flatten-record.ts'
 
 type GoogleSheetsSettings = SettingsOf<typeof connectorTypes.googleSheets>
 

@@ -7,11 +7,6 @@ const typedJson = JSON as unknown as {
   isRawJSON(value: unknown): boolean
 }
 
-/**
- * Matches the start of a number that JavaScript may not represent: it has at least sixteen characters, or an exponent of three digits. The
- * quantifiers are limited, because an unlimited one overflows the stack for a number with millions of digits.
- */
-const longNumberPattern = /[:[,\s]-?\d(?:[\d.]{15}|[\d.]{0,14}e[+-]?\d{3})/gi
 /** Characters from which a number can have more digits than a JavaScript number. */
 const longLength = 16
 /** Maximum characters of a number that JavaScript prints. */
@@ -22,26 +17,48 @@ const maxPrintedLength = 25
  * and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` as `assertJsonLimits` does.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
-  const needsExactNumbers = hasInexactNumber(text)
+  const measure = measureJson(text)
   // The limit is halved, because keeping the digits takes twice the memory and up to five times as long for each value.
-  assertJsonLimits(text, needsExactNumbers ? maxValues / 2 : maxValues)
-  if (!needsExactNumbers) return JSON.parse(text)
+  assertJsonLimits(measure, measure.hasInexactNumber ? maxValues / 2 : maxValues)
+  if (!measure.hasInexactNumber) return JSON.parse(text)
   return typedJson.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? typedJson.rawJSON(source) : value,
   )
 }
 
-/**
- * Returns whether a long number would lose digits as a JavaScript number, or a large or small one its value. Coordinates, which are long,
- * usually lose none.
- */
-function hasInexactNumber(text: string): boolean {
-  for (const { index } of text.matchAll(longNumberPattern)) {
-    const [number] = /^[-+\d.eE]*/.exec(text.slice(index + 1, index + 2 + maxPrintedLength))!
-    const value = Number(number)
-    if (number.length < longLength ? !Number.isFinite(value) || value === 0 : String(value) !== number) return true
+const [quote, backslash, comma, point, zero, nine, lowerE] = [0x22, 0x5c, 0x2c, 0x2e, 0x30, 0x39, 0x65]
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+interface JsonMeasure {
+  /** The number of commas and opening brackets, and one. */
+  values: number
+  greatestDepth: number
+  /** Whether a long number would lose digits as a JavaScript number, or a large or small one its value. */
+  hasInexactNumber: boolean
+}
+
+/** Measures a JSON text in one pass. Measured: 0.1 seconds for 31 MB. */
+function measureJson(text: string): JsonMeasure {
+  let [values, depth, greatestDepth] = [1, 0, 0]
+  let hasInexactNumber = false
+  const { length } = text
+  for (let position = 0; position < length; position += 1) {
+    const code = text.charCodeAt(position)
+    if (code === quote) position = findStringEnd(text, position + 1)
+    else if (code === comma) values += 1
+    else if (code === openList || code === openObject) {
+      values += 1
+      depth += 1
+      if (depth > greatestDepth) greatestDepth = depth
+    } else if (code === closeList || code === closeObject) depth -= 1
+    else if (code >= zero && code <= nine) {
+      const end = findDigitsEnd(text, position)
+      const isUnusual = end - position >= longLength || hasLargeExponent(text, end)
+      if (isUnusual && !hasInexactNumber) hasInexactNumber = isInexactNumber(text, position)
+      position = end - 1
+    }
   }
-  return false
+  return { values, greatestDepth, hasInexactNumber }
 }
 
 export const isExactNumber = (value: unknown): value is object => typedJson.isRawJSON(value)
@@ -64,26 +81,12 @@ export const maxInteractiveValues = 500_000
 /** Maximum nesting depth. Real records are nested far less deep. */
 const maxJsonDepth = 1_000
 
-const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
-const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
-
 /**
  * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws
  * ANSWER_TOO_LARGE for too many values, so that the caller requests smaller pages. Throws OTHER_PROTOCOL for too deep nesting,
- * because no supported API nests its records so deep: the response comes from another service. Checking 31 MB takes 0.1 seconds.
+ * because no supported API nests its records so deep: the response comes from another service.
  */
-function assertJsonLimits(text: string, maxValues: number): void {
-  let [values, depth, greatestDepth] = [1, 0, 0]
-  for (let position = 0; position < text.length; position += 1) {
-    const code = text.charCodeAt(position)
-    if (code === quote) position = findStringEnd(text, position + 1)
-    else if (code === comma) values += 1
-    else if (code === openList || code === openObject) {
-      values += 1
-      depth += 1
-      if (depth > greatestDepth) greatestDepth = depth
-    } else if (code === closeList || code === closeObject) depth -= 1
-  }
+function assertJsonLimits({ values, greatestDepth }: JsonMeasure, maxValues: number): void {
   if (values > maxValues)
     throw new SourceProblem(
       'ANSWER_TOO_LARGE',
@@ -102,6 +105,27 @@ function findStringEnd(text: string, from: number): number {
   for (let code = text.charCodeAt(position); position < text.length && code !== quote; code = text.charCodeAt(position))
     position += code === backslash ? 2 : 1
   return position
+}
+
+/** Returns the position after the digits and points at `from`. */
+function findDigitsEnd(text: string, from: number): number {
+  let position = from
+  for (let code = text.charCodeAt(position); (code >= zero && code <= nine) || code === point; ) {
+    position += 1
+    code = text.charCodeAt(position)
+  }
+  return position
+}
+
+/** Returns whether an exponent of at least three digits is at a position. */
+const hasLargeExponent = (text: string, position: number): boolean =>
+  (text.charCodeAt(position) | 0x20) === lowerE && /^[+-]?\d{3}/.test(text.slice(position + 1, position + 5))
+
+/** Returns whether the long or large number at `from` would lose digits or its value as a JavaScript number. */
+function isInexactNumber(text: string, from: number): boolean {
+  const [number] = /^[-+\d.eE]*/.exec(text.slice(from, from + 1 + maxPrintedLength))!
+  const value = Number(number)
+  return number.length < longLength ? !Number.isFinite(value) || value === 0 : String(value) !== number
 }
 
 const formatLimit = (count: number): string => count.toLocaleString('en')

@@ -1,74 +1,65 @@
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
-import { backgroundRetry, guardedFetch, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
-import type { ReadReporter } from '@sluice/row-stream'
+import { interactiveRetry } from '@sluice/http-client'
+import type { ReadReporter, RowStream } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
-import { openHttpSession } from './http-session.ts'
 import type { HttpSystem, SystemContext } from './http-system-interface.ts'
 import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
-import { canReadIncrement, readSystem } from './read-system.ts'
-
-/** Timeouts of one complete response, and of opening a connection. */
-const responseTimeoutMs = 300_000
-const connectTimeoutMs = 10_000
-/** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
-const maxResponseBytes = 32_000_000
-const maxDownloadBytes = 8_000_000_000
-
-interface SessionOptions {
-  signal: AbortSignal
-  retryPolicy: RetryPolicy
-  report?: ReadReporter
-  maxValues?: number
-}
+import { readSpooledSystem } from './read-system.ts'
+import { canReadIncrement, type SpooledSystem } from './spool-system.ts'
+import { spoolRecords, withSession } from './system-session.ts'
 
 /** The options of requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
 /** Returns the system of a pipeline type with these settings. Its module is imported at its first use. */
-export type LoadSystem = (settings: unknown) => Promise<HttpSystem>
+export type LoadSystem = (settings: any) => Promise<HttpSystem<any>>
 
-/** Creates a connector from an HTTP system. */
+/** Reads the records of a request to disk. The caller must close the files. */
+export type SpoolRecords = (
+  request: ReadRequest,
+  reporter: TablesReporter,
+  signal: AbortSignal,
+) => Promise<SpooledSystem>
+
+/**
+ * Creates a connector from an HTTP system. Runs read the records with `spoolInThread`; without it, and for previews, they are read in
+ * this thread.
+ */
 export function createHttpConnector(
   loadSystem: LoadSystem,
-  { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
+  context: ConnectorContext,
+  spoolInThread?: SpoolRecords,
 ): Connector {
+  const { filesDirectory, retryPolicy } = context
   const directory = spoolDirectory(filesDirectory)
 
-  /** Yields the values of `work`, which gets an open session. Closes the session and all connections afterwards. */
-  async function* withSession<T>(
-    request: ReadRequest,
-    { signal, retryPolicy, report = silentReporter, maxValues }: SessionOptions,
-    work: (system: HttpSystem, context: SystemContext, reporter: TablesReporter) => AsyncIterable<T>,
-  ): AsyncGenerator<T, void, void> {
+  const spoolHere: SpoolRecords = async (request, reporter, signal) =>
+    spoolRecords(await loadSystem(request.settings), request, { ...context, retryPolicy, reporter, signal })
+
+  async function* read(
+    reading: ReadRequest,
+    report: ReadReporter,
+    signal: AbortSignal,
+    spool: SpoolRecords,
+    isPreview = false,
+  ): AsyncGenerator<RowStream, void, void> {
     signal.throwIfAborted()
-    const { settings, secrets, query, within } = request
-    const system = await loadSystem(settings)
     const reporter = createTablesReporter(report)
-    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
-    const fetch = guardedFetch({ ...fetchOptions, timeLimitMs: responseTimeoutMs, maxBytes: maxResponseBytes })
-    const downloads = guardedFetch({ ...fetchOptions, timeLimitMs: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
-    const http = openHttpSession(system.connect(settings, secrets), {
-      fetch,
-      downloads,
-      system: system.name,
-      secrets: Object.values(secrets),
-      retryPolicy,
-      ...(maxValues !== undefined && { maxValues }),
-      directory,
-      signal,
-      onBytes: reporter.addBytes,
-      onRetry: ({ message, code }, seconds) =>
-        reporter.log('WARN', 'LOW', `${message} (${code}; retried in ${Math.ceil(seconds)} seconds)`),
-      onAlive: reporter.reportActivity,
-    })
-    try {
-      yield* work(system, { http, settings, secrets, query, within, signal, log: reporter.log }, reporter)
-    } finally {
-      await http.signOut()
-      await Promise.all([fetch.close(), downloads.close()])
-    }
+    const spooled = await spool(reading, reporter, signal)
+    yield* readSpooledSystem(spooled, { reading, directory, reporter, signal, isPreview })
+  }
+
+  /** Returns the result of an operation for which a user waits. */
+  async function runInteractive<T>(
+    request: ReadRequest,
+    signal: AbortSignal,
+    work: (system: HttpSystem, context: SystemContext) => Promise<T>,
+  ): Promise<T> {
+    const system = await loadSystem(request.settings)
+    const options = { ...context, ...interactiveOptions, signal, reporter: createTablesReporter(silentReporter) }
+    return await withSession(system, request, options, (systemContext) => work(system, systemContext))
   }
 
   return {
@@ -80,32 +71,22 @@ export function createHttpConnector(
       if (system.canReadIncrement?.(settings) !== true) return 'NONE'
       return system.createCursor?.(anyMoment, settings) === undefined ? 'OPAQUE' : 'MOMENT'
     },
-    read: (reading, report, signal) =>
-      withSession(reading, { signal, retryPolicy, report }, (system, context, reporter) =>
-        readSystem({ system, context, reading, directory, reporter }),
-      ),
-    async testConnection(reading, signal) {
-      await firstValue(
-        withSession(reading, { signal, ...interactiveOptions }, (system, context) =>
-          yieldOne(system.testConnection(context)),
-        ),
-      )
-    },
+    read: (reading, report, signal) => read(reading, report, signal, spoolInThread ?? spoolHere),
+    testConnection: (reading, signal) =>
+      runInteractive(reading, signal, (system, systemContext) => system.testConnection(systemContext)),
     listOptions: (kind, reading, signal) =>
-      firstValue(
-        withSession(reading, { signal, ...interactiveOptions }, (system, context) =>
-          yieldOne(system.listOptions?.(kind, context)),
-        ),
-      ),
-    preview: (reading, rows, signal) =>
-      previewFeed(
-        (report, previewSignal) =>
-          withSession(reading, { signal: previewSignal, ...interactiveOptions, report }, (system, context, reporter) =>
-            readSystem({ system, context, reading, directory, reporter, maxRecords: rows }),
-          ),
+      runInteractive(reading, signal, async (system, systemContext) => system.listOptions?.(kind, systemContext)),
+    preview(reading, rows, signal) {
+      const spoolFirst: SpoolRecords = async (request, reporter, previewSignal) => {
+        const options = { ...context, ...interactiveOptions, reporter, signal: previewSignal, maxRecords: rows }
+        return await spoolRecords(await loadSystem(request.settings), request, options)
+      }
+      return previewFeed(
+        (report, previewSignal) => read(reading, report, previewSignal, spoolFirst, true),
         rows,
         signal,
-      ),
+      )
+    },
   }
 }
 
@@ -118,13 +99,4 @@ const silentReporter: ReadReporter = {
   rejectMore: () => {},
   startOver: async () => {},
   log: () => {},
-}
-
-async function* yieldOne<T>(value: Promise<T> | undefined): AsyncGenerator<T | undefined, void, void> {
-  yield await value
-}
-
-async function firstValue<T>(values: AsyncIterable<T>): Promise<T | undefined> {
-  for await (const value of values) return value
-  return undefined
 }

@@ -2,8 +2,8 @@ import type { PipelineType, SourceBody } from '@sluice/contracts'
 import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession, HttpConnection } from './http-session.ts'
-import type { FlattenOptions } from './flatten-record.ts'
-import type { KnownColumn } from './record-tables.ts'
+import type { FlattenOptions } from './records/flatten-record.ts'
+import type { KnownColumn } from './known-column.ts'
 
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 

@@ -1,5 +1,5 @@
 import type { ReadReporter, RejectedRow } from '@sluice/row-stream'
-import { BadRecord } from './flatten-record.ts'
+import { BadRecord } from './records/flatten-record.ts'
 
 /** Maximum number of rejected rows in memory. They are reported again if a table is read again. */
 const maxStoredRejects = 1_000
@@ -21,6 +21,8 @@ export interface TablesReporter {
    * of the record, from 1.
    */
   tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
+  /** Rejects a row with texts that are short enough. */
+  reject(row: RejectedRow): void
   /** Rejects a record. `number` is its position, from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports the reason for reading everything, although an increment was requested. */
@@ -38,19 +40,16 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
   const rejected: RejectedRow[] = []
   let unstoredRejects = 0
 
-  function reject({ line, column, reason, raw }: RejectedRow): void {
-    const row: RejectedRow = {
-      line,
-      ...(column !== undefined && { column: truncateText(column, maxColumnLength) }),
-      reason: truncateText(reason, maxReasonLength),
-      raw: truncateText(raw, maxRawLength),
-    }
+  function reject(row: RejectedRow): void {
     if (rejected.length < maxStoredRejects) rejected.push(row)
     else unstoredRejects += 1
     report.reject(row)
   }
 
+  const rejectLong = (row: RejectedRow) => reject(truncateRow(row))
+
   return {
+    reject,
     log: (level, importance, message) => report.log(level, importance, message),
     addBytes(count) {
       bytesRead += count
@@ -66,11 +65,11 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
       } catch (error) {
         if (!(error instanceof BadRecord)) throw error
         const { message: reason, path } = error
-        reject({ line: number, reason, raw: formatRecord(record), ...(path !== undefined && { column: path }) })
+        rejectLong({ line: number, reason, raw: formatRecord(record), ...(path !== undefined && { column: path }) })
         return undefined
       }
     },
-    rejectRecord: (number, record, reason) => reject({ line: number, reason, raw: formatRecord(record) }),
+    rejectRecord: (number, record, reason) => rejectLong({ line: number, reason, raw: formatRecord(record) }),
     reportFullRead(reason) {
       report.log('INFO', 'MEDIUM', reason)
       report.readsEverything?.(reason)
@@ -90,7 +89,7 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
           rowsOfTable = rowsRead ?? rowsOfTable
           report.progress({ bytesRead, rowsRead: rowsOfEarlierTables + rowsOfTable })
         },
-        reject,
+        reject: rejectLong,
         rejectMore(count) {
           unstoredRejects += count
           report.rejectMore(count)
@@ -108,6 +107,13 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
     },
   }
 }
+
+const truncateRow = ({ line, column, reason, raw }: RejectedRow): RejectedRow => ({
+  line,
+  ...(column !== undefined && { column: truncateText(column, maxColumnLength) }),
+  reason: truncateText(reason, maxReasonLength),
+  raw: truncateText(raw, maxRawLength),
+})
 
 /** Formats a record as JSON text. Returns an empty text if the record is nested too deeply. */
 function formatRecord(record: unknown): string {

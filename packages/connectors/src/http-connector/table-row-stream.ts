@@ -20,11 +20,11 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import type { TablesReporter } from './read-reporter.ts'
-import type { TableSpool } from './record-tables.ts'
+import { isTextColumn, type SpooledTable } from './records/table-spool.ts'
 import { columnNames } from '../table-names.ts'
 
 export interface TableStreamOptions {
-  table: TableSpool
+  table: SpooledTable
   /** The table name in the stream, which is empty for the pipeline's own table. */
   streamName: string
   inferStrings: boolean
@@ -44,7 +44,7 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
-    const job = { name, source: table.descriptor, size: table.size, spool, rejects, directory, options: {} }
+    const job = { name, source: table.file!.fd, size: table.size, spool, rejects, directory, options: {} }
     const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
     const report = reporter.createTableReporter()
     if (normalised.rejected > 0)
@@ -74,7 +74,7 @@ function createColumnOptions(
 ): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { index: _index, ...column } of dialect?.columns ?? [])
-    if (!(inferStrings && column.dataType === 'TEXT' && table.isText(column.label)))
+    if (!(inferStrings && column.dataType === 'TEXT' && isTextColumn(table, column.label)))
       types.set(column.label, { ...column, declared: true })
   for (const { path: label, dataType } of table.declaredColumns.values())
     if (dataType && table.valueKinds.has(label)) types.set(label, { label, dataType, declared: true })
@@ -82,7 +82,7 @@ function createColumnOptions(
 }
 
 /** Returns the types of the last load with the paths of their columns. */
-function findTableDialect(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
+function findTableDialect(table: SpooledTable, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
@@ -96,7 +96,7 @@ function findTableDialect(table: TableSpool, feed: RememberedFeed | undefined): 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
 /** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
-function createColumnRenamer(table: TableSpool): ColumnRenamer {
+function createColumnRenamer(table: SpooledTable): ColumnRenamer {
   const paths = [...table.valueKinds.keys()]
   const names = columnNames(paths)
   const namesByPath = new Map(paths.map((path, index) => [path, names[index]!]))

@@ -6,8 +6,8 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
-import type { HttpSystem } from '../http-connector/http-system-interface.ts'
-import { connectorModules, loadHttp, type RegistryContext } from './connectors.ts'
+import { connectorModules, findSystem, type RegistryContext } from './connectors.ts'
+import { spoolInThread } from './spool-in-thread.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
@@ -31,12 +31,9 @@ export interface ConnectionProblem {
   cause?: string
 }
 
-/** HTTP systems by pipeline type. */
-export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
-
 interface RegistryOptions extends RegistryContext {
-  /** HTTP systems that replace or extend the built-in ones. */
-  systems?: SystemsByType
+  /** HTTP systems that replace or extend the built-in ones: by pipeline type, the address of a module that exports only the system. */
+  systems?: Readonly<Partial<Record<string, string>>>
 }
 
 /** Creates the registry. Connections are only opened when an operation needs them. */
@@ -50,11 +47,15 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
   }
 
   async function load(type: string): Promise<Connector> {
-    const system = Object.hasOwn(systems, type) ? systems[type] : undefined
+    const module = Object.hasOwn(systems, type) ? systems[type] : undefined
     const registered = Object.hasOwn(connectorModules, type) ? connectorModules[type as KnownType] : undefined
-    const connector = system ? await loadHttp(system)(context) : await registered?.load(context)
-    if (!connector) throw createUnsupportedTypeProblem(type)
-    return connector
+    if (module === undefined && !registered?.loadSystem) {
+      const connector = await registered?.load?.(context)
+      if (!connector) throw createUnsupportedTypeProblem(type)
+      return connector
+    }
+    const { createHttpConnector } = await import('../http-connector/http-connector.ts')
+    return createHttpConnector(findSystem({ type, module })!, context, spoolInThread({ type, module }, context))
   }
 
   return {

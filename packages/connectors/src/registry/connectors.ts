@@ -4,7 +4,6 @@ import type { DatabaseProduct, DatabaseType } from '../database-connector/databa
 import type { DatasetDatabase } from '../public-dataset/public-dataset-connector.ts'
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
 import type { LoadSystem } from '../http-connector/http-connector.ts'
-import type { SettingsOf } from '../http-connector/http-system-interface.ts'
 
 export interface RegistryContext extends ConnectorContext {
   /** The warehouse of public datasets. Without it, this process cannot read public datasets. */
@@ -16,9 +15,11 @@ interface RegisteredConnector<Type extends KnownType> {
   define(): Promise<ConnectorDefinition<Type, any>>
   /**
    * Imports the connector at its first use, because most processes use few connectors and unused modules would take memory.
-   * Returns undefined if this process lacks what the connector needs.
+   * Returns undefined if this process lacks what the connector needs. Absent for systems with an HTTP API.
    */
-  load(context: RegistryContext): Promise<Connector | undefined>
+  load?(context: RegistryContext): Promise<Connector | undefined>
+  /** Imports a system with an HTTP API. A thread that reads the system imports it as well. */
+  loadSystem?: LoadSystem
 }
 
 const { mysql, oracle, postgres, redshift, sqlServer } = connectorTypes
@@ -36,15 +37,14 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
   },
   [connectorTypes.fhir]: {
     define: async () => (await import('../fhir/fhir-settings.ts')).fhirDefinition,
-    load: loadHttp(async () => (await import('../fhir/fhir.ts')).fhir),
+    loadSystem: async () => (await import('../fhir/fhir.ts')).fhir,
   },
   [connectorTypes.functionCall]: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
-    load: loadHttp(async (settings) =>
-      (settings as Partial<SettingsOf<typeof connectorTypes.functionCall>>).restApi === undefined
+    loadSystem: async (settings) =>
+      settings.restApi === undefined
         ? (await import('../function/function-call.ts')).functionSystem
         : (await import('../function/rest-api/rest-api.ts')).restApi,
-    ),
   },
   [connectorTypes.s3]: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
@@ -52,7 +52,7 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
   },
   [connectorTypes.googleSheets]: {
     define: async () => (await import('../google-sheets/google-sheets-settings.ts')).googleSheetsDefinition,
-    load: loadHttp(async () => (await import('../google-sheets/google-sheets.ts')).googleSheets),
+    loadSystem: async () => (await import('../google-sheets/google-sheets.ts')).googleSheets,
   },
   [connectorTypes.parquetUpload]: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).parquetUploadDefinition,
@@ -67,41 +67,40 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
   },
   [connectorTypes.bhima]: {
     define: async () => (await import('../bhima/bhima-settings.ts')).bhimaDefinition,
-    load: loadHttp(async () => (await import('../bhima/bhima.ts')).bhima),
+    loadSystem: async () => (await import('../bhima/bhima.ts')).bhima,
   },
   [connectorTypes.commcare]: {
     define: async () => (await import('../commcare/commcare-settings.ts')).commcareDefinition,
-    load: loadHttp(async () => (await import('../commcare/commcare.ts')).commcare),
+    loadSystem: async () => (await import('../commcare/commcare.ts')).commcare,
   },
   [connectorTypes.dhis2]: {
     define: async () => (await import('../dhis2/dhis2-settings.ts')).dhis2Definition,
-    load: loadHttp(async () => (await import('../dhis2/dhis2.ts')).dhis2),
+    loadSystem: async () => (await import('../dhis2/dhis2.ts')).dhis2,
   },
   [connectorTypes.ihris]: {
     define: async () => (await import('../ihris/ihris-settings.ts')).ihrisDefinition,
-    load: loadHttp(async () => (await import('../ihris/ihris.ts')).ihris),
+    loadSystem: async () => (await import('../ihris/ihris.ts')).ihris,
   },
   [connectorTypes.kobotoolbox]: {
     define: async () => (await import('../kobotoolbox/kobotoolbox-settings.ts')).kobotoolboxDefinition,
-    load: loadHttp(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
+    loadSystem: async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox,
   },
   [connectorTypes.communityHealthToolkit]: {
     define: async () => (await import('../community-health-toolkit/cht-settings.ts')).communityHealthToolkitDefinition,
-    load: loadHttp(
-      async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit,
-    ),
+    loadSystem: async () =>
+      (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit,
   },
   [connectorTypes.odkCentral]: {
     define: async () => (await import('../odk-central/odk-settings.ts')).odkCentralDefinition,
-    load: loadHttp(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
+    loadSystem: async () => (await import('../odk-central/odk-central.ts')).odkCentral,
   },
   [connectorTypes.openlmis]: {
     define: async () => (await import('../openlmis/openlmis-settings.ts')).openlmisDefinition,
-    load: loadHttp(async () => (await import('../openlmis/openlmis.ts')).openlmis),
+    loadSystem: async () => (await import('../openlmis/openlmis.ts')).openlmis,
   },
   [connectorTypes.sormas]: {
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
-    load: loadHttp(async () => (await import('../sormas/sormas.ts')).sormas),
+    loadSystem: async () => (await import('../sormas/sormas.ts')).sormas,
   },
   [sqlServer]: loadDatabase(sqlServer, async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer),
   [mysql]: loadDatabase(mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
@@ -110,8 +109,16 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
   [redshift]: loadDatabase(redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
-export function loadHttp(load: LoadSystem): (context: ConnectorContext) => Promise<Connector> {
-  return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
+/** A system with an HTTP API: a pipeline type, or the address of a module that exports only the system. */
+export interface SystemReference {
+  type: string
+  module?: string | undefined
+}
+
+/** Returns the function that imports a system. Returns undefined for another type. */
+export function findSystem({ type, module }: SystemReference): LoadSystem | undefined {
+  if (module !== undefined) return async () => Object.values(await import(module))[0] as Awaited<ReturnType<LoadSystem>>
+  return Object.hasOwn(connectorModules, type) ? connectorModules[type as KnownType].loadSystem : undefined
 }
 
 /** Returns the registry entry of a database. `loadProduct` imports the parts that are specific to the product, without its driver. */

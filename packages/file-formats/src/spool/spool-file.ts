@@ -1,4 +1,5 @@
 import { closeSync, mkdirSync, openSync, readdirSync, unlinkSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '@sluice/row-stream'
@@ -11,10 +12,8 @@ export const spoolDirectory = (filesDirectory: string): string => join(filesDire
  * Returns the descriptor, to be read and written at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
  */
 export function openSpool(directory: string): number {
-  const path = join(directory, randomUUID())
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-    clearLeftovers(directory)
+    const path = createSpoolPath(directory)
     const descriptor = openSync(path, 'wx+', 0o600)
     try {
       removeIfExists(path)
@@ -23,14 +22,42 @@ export function openSpool(directory: string): number {
       throw error
     }
     return descriptor
-  } catch (cause) {
-    const full = diskProblem(cause)
-    if (full) throw full
-    const text =
-      'The service cannot create files in its folder. An operator must correct the permissions of FILES_DIRECTORY.'
-    throw new SourceProblem('SPOOL_NOT_WRITABLE', text, { cause })
+  } catch (error) {
+    throw createSpoolProblem(error)
   }
 }
+
+/** Creates such a file as a handle, which can be sent to another thread. Its owner must close it. */
+export async function openSpoolFile(directory: string): Promise<FileHandle> {
+  try {
+    const path = createSpoolPath(directory)
+    const file = await open(path, 'wx+', 0o600)
+    try {
+      removeIfExists(path)
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+    return file
+  } catch (error) {
+    throw createSpoolProblem(error)
+  }
+}
+
+/** Returns the path of a file to create, after preparing its directory. */
+function createSpoolPath(directory: string): string {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  clearLeftovers(directory)
+  return join(directory, randomUUID())
+}
+
+const createSpoolProblem = (cause: unknown): SourceProblem =>
+  diskProblem(cause) ??
+  new SourceProblem(
+    'SPOOL_NOT_WRITABLE',
+    'The service cannot create files in its folder. An operator must correct the permissions of FILES_DIRECTORY.',
+    { cause },
+  )
 
 /** Deletes all names in the directory of spools. A name that still exists was left by a crash, or its creator is about to unlink it. */
 function clearLeftovers(directory: string): void {

@@ -31,10 +31,21 @@ export interface ThreadReader {
    * message of the kind `lastMessage` nothing is left to cancel.
    */
   cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
+  /** Called with each message that arrives after an early end. Messages can own resources, such as files. */
+  discard?: (message: unknown) => void
   /** The problem to report if the reader exceeds its memory limit. */
   tooDense?: SourceProblem
   /** The problem to report if the reader sends no message for `milliseconds`. */
   silence?: { milliseconds: number; problem: SourceProblem }
+}
+
+/** A thread ended without an error, for example because something killed it. Reading again can succeed. */
+export class ReaderEnded extends Error {
+  override readonly name = 'ReaderEnded'
+
+  constructor(reading: string) {
+    super(`The thread that reads ${reading} ended unexpectedly.`)
+  }
 }
 
 /** The main thread's handle of a thread that reads one source. Aborting or disposing ends the thread at once, unless it was released. */
@@ -47,6 +58,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   readonly #messages: (Message | ProblemMessage)[] = []
   readonly #exited = Promise.withResolvers<void>()
   #isReleased = false
+  #isDisposed = false
   #ending: Promise<void> | undefined
   #isDone = false
   #failure: unknown
@@ -62,6 +74,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.ended = this.#exited.promise
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
+      if (this.#isDisposed) return void reader.discard?.(message)
       this.#messages.push(message)
       this.#wake?.()
     })
@@ -70,7 +83,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#worker.on('exit', () => {
       this.#isDone = true
       this.#exited.resolve()
-      this.#fail(new Error(`The thread that reads ${reading} has ended`))
+      this.#fail(new ReaderEnded(reading))
     })
     signal.addEventListener('abort', this.#abort, { once: true })
   }
@@ -104,7 +117,8 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isReleased) return
     this.#signal.removeEventListener('abort', this.#abort)
-    this.#messages.length = 0
+    this.#isDisposed = true
+    for (const message of this.#messages.splice(0)) this.#reader.discard?.(message)
     await this.#end()
   }
 

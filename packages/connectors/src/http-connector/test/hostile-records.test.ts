@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
-import { formatFields, RecordFlattener } from '../flatten-record.ts'
-import { RecordTables } from '../record-tables.ts'
+import { RecordFlattener } from '../records/flatten-record.ts'
+import { RecordTables } from '../records/record-tables.ts'
 import { createTablesReporter } from '../read-reporter.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 /** What was set aside of records, and whether the others became rows. */
-function taken(records: readonly unknown[]) {
+async function taken(records: readonly unknown[]) {
   const rejected: RejectedRow[] = []
   const report: ReadReporter = {
     progress: () => {},
@@ -21,14 +21,15 @@ function taken(records: readonly unknown[]) {
     log: () => {},
   }
   const told = createTablesReporter(report)
-  using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
+  await using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
   for (const [index, record] of records.entries()) told.tryRecord(index + 1, record, () => tables.add(record))
+  await tables.openFiles()
   tables.flush()
   return {
     rejected,
-    rows: tables.rootTable.rowCount,
-    columns: tables.rootTable.valueKinds.size,
-    tables: tables.allTables.length,
+    rows: tables.rootTable.spooled.rowCount,
+    columns: tables.rootTable.spooled.valueKinds.size,
+    tables: tables.spooledTables.length,
   }
 }
 
@@ -60,20 +61,22 @@ describe('a record that expands when it is flattened', () => {
 
   it('is accepted with long field names that contain the groups of a question', () => {
     const key = `${'group_of_questions/'.repeat(30)}age`
-    expect(formatFields(flattenRecord({ [key]: 7 }, 1)[0]!)).toBe(`${JSON.stringify(key)}:7`)
+    const flattener = new RecordFlattener()
+    const [row] = flattener.flatten({ [key]: 7 }, 1)
+    expect(flattener.formatFields(row!)).toBe(`${JSON.stringify(key)}:7`)
   })
 
-  it('is rejected with a shortened text, and is not kept in memory', () => {
+  it('is rejected with a shortened text, and is not kept in memory', async () => {
     const records = Array.from({ length: 20 }, (_, id) => ({ id, [String(id).padEnd(1_000_000, 'k')]: 'x' }))
-    const { rejected, rows, columns } = taken([...records, { id: 20, a: 1 }])
+    const { rejected, rows, columns } = await taken([...records, { id: 20, a: 1 }])
     expect([rejected.length, rows, columns]).toEqual([20, 1, 2])
     for (const { column, raw } of rejected) expect([column!.length, raw.length]).toEqual([300, 4_000])
   })
 
-  it('is rejected without its text if it is nested too deeply to be serialised', () => {
+  it('is rejected without its text if it is nested too deeply to be serialised', async () => {
     const lists = JSON.parse(`{"id":1,"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)
     const objects = JSON.parse(`{"id":2,"a":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`)
-    const { rejected, rows } = taken([lists, objects, { id: 3 }])
+    const { rejected, rows } = await taken([lists, objects, { id: 3 }])
     expect(rows).toBe(1)
     expect(rejected).toMatchObject([
       { line: 1, column: 'a', reason: 'is nested too deeply to be stored as JSON', raw: '' },

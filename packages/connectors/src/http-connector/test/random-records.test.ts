@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { parseJson } from '../exact-json.ts'
-import { BadRecord, formatFields, RecordFlattener } from '../flatten-record.ts'
+import { BadRecord, RecordFlattener } from '../records/flatten-record.ts'
 
 interface ReferenceRow {
   groups: string[]
@@ -97,7 +97,7 @@ describe('random records', () => {
           for (const { newKinds } of rows) for (const { column, kind } of newKinds) column.kinds |= kind
           expect(rows.map(({ groups }) => groups)).toEqual(expected.map(({ groups }) => groups))
           for (const [at, row] of rows.entries())
-            expect(JSON.parse(`{${formatFields(row)}}`)).toEqual(JSON.parse(formatReference(expected[at]!)))
+            expect(JSON.parse(`{${flattener.formatFields(row)}}`)).toEqual(JSON.parse(formatReference(expected[at]!)))
         }
       }),
       { numRuns: drawCount({ short: 300, long: 20_000 }) },

@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals'
 import { readCsvRows } from '../../dhis2/csv-records.ts'
 import { parseJson } from '../exact-json.ts'
-import {
-  BadRecord,
-  type FlattenedRow,
-  type FlattenOptions,
-  formatFields,
-  RecordFlattener,
-  type RecordValue,
-} from '../flatten-record.ts'
+import { BadRecord, type FlattenOptions, RecordFlattener, type RecordValue } from '../records/flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
 import { columnNames, tableName } from '../../table-names.ts'
-import { SeenKeys } from '../record-tables.ts'
+import { SeenKeys } from '../records/seen-keys.ts'
 import fc from 'fast-check'
 
-const cells = (row: FlattenedRow) => JSON.parse(`{${formatFields(row)}}`) as Record<string, unknown>
+interface FormattedRow {
+  groups: readonly string[]
+  json: string
+}
+
+const cells = ({ json }: FormattedRow) => JSON.parse(`{${json}}`) as Record<string, unknown>
 
 function flattenRecord(record: object, id: RecordValue, options?: FlattenOptions) {
-  const [row, ...groups] = new RecordFlattener(options).flatten(record, id)
+  const flattener = new RecordFlattener(options)
+  const rows = flattener.flatten(record, id)
+  const [row, ...groups] = rows.map((one): FormattedRow => ({ groups: one.groups, json: flattener.formatFields(one) }))
   return { row: row!, groups }
 }
 
@@ -116,7 +116,7 @@ describe('a record', () => {
   it('keeps numbers of any length, as ids too', () => {
     const record = parseJson('{"id": 12345678901234567890123, "list": [{"n": 1}]}') as { id: object }
     const { row, groups } = flattenRecord(record, record.id)
-    expect(formatFields(row)).toBe('"id":12345678901234567890123')
+    expect(row.json).toBe('"id":12345678901234567890123')
     expect(cells(groups[0]!)['_row_id']).toBe('12345678901234567890123/list[0]')
   })
 })

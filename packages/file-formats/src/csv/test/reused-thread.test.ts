@@ -7,7 +7,7 @@ import { until } from '@sluice/testing/wait-until'
 import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { suspendSpareThreads } from '@sluice/row-stream'
 import { keepReaderThread } from '../../start-reader-thread.ts'
-import { recordThreads } from '../../upload/test/record-threads.ts'
+import { recordThreads } from '@sluice/testing/record-threads'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 

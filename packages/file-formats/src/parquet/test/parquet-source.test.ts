@@ -78,6 +78,8 @@ describe('the Parquet source', () => {
   it('can be closed without reading the rows, and ends its thread', async () => {
     const { feeds, rows } = await feedOf(new AbortController().signal)
     expect(await feeds.return(undefined)).toEqual({ value: undefined, done: true })
-    await expect(rows[Symbol.asyncIterator]().next()).rejects.toThrow('The thread that reads many.parquet has ended')
+    await expect(rows[Symbol.asyncIterator]().next()).rejects.toThrow(
+      'The thread that reads many.parquet ended unexpectedly',
+    )
   })
 })

@@ -1,4 +1,5 @@
-import { isExactNumber } from './exact-json.ts'
+import { isExactNumber } from '../exact-json.ts'
+import { RowBytes } from './row-bytes.ts'
 
 /** A value of a record, before the type of its column is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
@@ -8,13 +9,14 @@ export const TEXT_VALUE = 1
 export const OTHER_VALUE = 2
 export const NESTED_VALUE = 4
 
-/** A row as the fields of a JSON object. A record becomes a row of its own, and one for each object of its groups. */
+/** A row. A record becomes a row of its own, and one for each object of its groups. */
 export interface FlattenedRow {
   /** Names of the groups from the outermost to the one of this row, joined by NUL. Empty for the record itself. */
   groupPath: string
   groups: readonly string[]
-  /** Pieces of the fields as JSON, without the braces around them. They are joined once, which creates less garbage than adding texts. */
-  pieces: (string | number | boolean)[]
+  /** The position of its fields in the bytes of the flattener: JSON without the braces around it. */
+  from: number
+  to: number
   /** Values of a kind that no accepted row has had in their column. */
   newKinds: { column: FlattenedColumn; kind: number }[]
 }
@@ -77,9 +79,7 @@ class ObjectPlan {
 class FieldPlan implements FlattenedColumn {
   readonly path: string
   /** A comma, the name of the field and a colon, as JSON. */
-  readonly json: string
-  /** The same and a quote. */
-  readonly textJson: string
+  readonly json: Uint8Array
   kinds = 0
   /** The plans of an object, of the objects of a list, and of the coordinates of a point, after their first occurrence. */
   object: ObjectPlan | undefined
@@ -88,8 +88,7 @@ class FieldPlan implements FlattenedColumn {
 
   constructor(path: string) {
     this.path = path
-    this.json = `,${JSON.stringify(path)}:`
-    this.textJson = `${this.json}"`
+    this.json = Uint8Array.from(Buffer.from(`,${JSON.stringify(path)}:`))
   }
 }
 
@@ -105,20 +104,39 @@ interface RowPosition {
   rootId: RecordValue
 }
 
+/** A list of objects. Their rows are written after the row of the object that contains the list. */
+interface PendingList {
+  values: readonly object[]
+  path: string
+  plan: GroupPlan
+}
+
 /**
  * Converts records to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables, and GeoJSON
  * points become three columns. Other lists and shapes stay JSON.
  */
 export class RecordFlattener {
   readonly #options: FlattenOptions
+  readonly #output = new RowBytes()
   #plan = createRootPlan()
   #plannedFields = 0
   #rows: FlattenedRow[] = []
+  #pendingLists: PendingList[] = []
   /** Total characters of all paths and ids of the current record. */
   #nameLength = 0
 
   constructor(options: FlattenOptions = {}) {
     this.#options = options
+  }
+
+  /** The fields of the rows of the last record. */
+  get bytes(): Buffer {
+    return this.#output.bytes
+  }
+
+  /** Returns the fields of a row of the last record, as JSON without the braces around it. */
+  formatFields({ from, to }: FlattenedRow): string {
+    return this.bytes.toString('utf8', from, to)
   }
 
   /** Returns the row of the record, then those of its groups. `id` must be unique to the record. Throws `BadRecord`. */
@@ -129,14 +147,27 @@ export class RecordFlattener {
     }
     this.#nameLength = 0
     this.#rows = []
-    this.#flattenObject(record, this.#plan, { row: this.#addRow(this.#plan), id, rootId: id })
+    this.#output.clear()
+    const position = { row: this.#addRow(this.#plan), id, rootId: id }
+    this.#flattenRow(record, this.#plan, position)
     return this.#rows
   }
 
   #addRow({ groups, groupPath }: ObjectPlan): FlattenedRow {
-    const row = { groups, groupPath, pieces: [], newKinds: [] }
+    const row = { groups, groupPath, from: this.#output.length, to: 0, newKinds: [] }
     this.#rows.push(row)
     return row
+  }
+
+  /** Writes a row, then the rows of the lists in it. */
+  #flattenRow(object: object, plan: ObjectPlan, position: RowPosition): void {
+    const { row } = position
+    this.#pendingLists = []
+    this.#flattenObject(object, plan, position)
+    row.to = this.#output.length
+    // Each field begins with a comma, and the first one must not have it.
+    if (row.to > row.from) row.from += 1
+    for (const list of this.#pendingLists) this.#flattenGroup(list, position)
   }
 
   #flattenObject(object: object, plan: ObjectPlan, position: RowPosition): void {
@@ -147,8 +178,8 @@ export class RecordFlattener {
       if (value === null || value === undefined) continue
       const field = plan.fields.get(key) ?? this.#planField(key, plan)
       this.#addNameLength(field.path.length, field.path)
-      if (typeof value !== 'object') putValue(row, field, value as RecordValue)
-      else if (isExactNumber(value)) put(row, field, JSON.stringify(value), OTHER_VALUE)
+      if (typeof value !== 'object') this.#putValue(row, field, value as RecordValue)
+      else if (isExactNumber(value)) this.#putRaw(row, field, JSON.stringify(value), OTHER_VALUE)
       else this.#flattenValue(value, key, field, plan, position)
     }
   }
@@ -162,37 +193,99 @@ export class RecordFlattener {
 
   #flattenValue(value: object, key: string, field: FieldPlan, plan: ObjectPlan, position: RowPosition): void {
     const { path } = field
-    if (this.#options.isStoredAsJson?.(path)) putJson(position.row, field, value)
-    else if (Array.isArray(value)) this.#flattenList(value, key, field, plan, position)
-    else if (this.#options.isRepeatGroup?.(path)) this.#flattenList([value], key, field, plan, position)
-    else if ('type' in value && 'coordinates' in value) putGeoJson(value as GeoJsonShape, field, position.row)
+    if (this.#options.isStoredAsJson?.(path)) this.#putJson(position.row, field, value)
+    else if (Array.isArray(value)) this.#flattenList(value, key, field, plan, position.row)
+    else if (this.#options.isRepeatGroup?.(path)) this.#flattenList([value], key, field, plan, position.row)
+    else if ('type' in value && 'coordinates' in value) this.#putGeoJson(value as GeoJsonShape, field, position.row)
     else {
       field.object ??= new ObjectPlan({ ...plan, prefix: `${path}.`, depth: plan.depth + 1 })
       this.#flattenObject(value, field.object, position)
     }
   }
 
-  #flattenList(values: unknown[], key: string, field: FieldPlan, plan: ObjectPlan, position: RowPosition): void {
+  #flattenList(values: unknown[], key: string, field: FieldPlan, plan: ObjectPlan, row: FlattenedRow): void {
     const { path } = field
     if (values.length === 0) return
-    if (!values.every((value) => isNestedObject(value))) return putJson(position.row, field, values)
+    if (!values.every((value) => isNestedObject(value))) return this.#putJson(row, field, values)
     field.group ??= createGroupPlan(key, path, plan)
-    const { object, links } = field.group
+    this.#pendingLists.push({ values: values as object[], path, plan: field.group })
+  }
+
+  /** Writes the rows of a list of objects. `parent` is the row that contains the list. */
+  #flattenGroup({ values, path, plan: { object, links } }: PendingList, parent: RowPosition): void {
+    const { rootId } = parent
     values.forEach((value, index) => {
       if (this.#rows.length > maxGroupRows)
         throw new BadRecord(`has more than ${maxGroupRows} rows in its groups`, path)
-      const id = `${formatId(position.id)}/${path}[${index}]`
+      const id = `${formatId(parent.id)}/${path}[${index}]`
       if (id.length > maxIdLength)
         throw new BadRecord(`has rows in groups with an id longer than ${maxIdLength} characters`, path)
       this.#addNameLength(id.length, path)
       const row = this.#addRow(object)
-      const { rootId } = position
-      putLink(row, links.rowId, id)
-      putLink(row, links.parentId, position.id)
-      putLink(row, links.rootId, rootId)
-      putLink(row, links.index, index)
-      this.#flattenObject(value as object, object, { row, id, rootId })
+      this.#putLink(row, links.rowId, id)
+      this.#putLink(row, links.parentId, parent.id)
+      this.#putLink(row, links.rootId, rootId)
+      this.#putLink(row, links.index, index)
+      this.#flattenRow(value, object, { row, id, rootId })
     })
+  }
+
+  #putGeoJson(shape: GeoJsonShape, field: FieldPlan, row: FlattenedRow): void {
+    const { type, coordinates } = shape
+    if (type !== 'Point' || !Array.isArray(coordinates)) return this.#putJson(row, field, shape)
+    const { path } = field
+    field.point ??= {
+      latitude: new FieldPlan(`${path}_latitude`),
+      longitude: new FieldPlan(`${path}_longitude`),
+      altitude: new FieldPlan(`${path}_altitude`),
+    }
+    const [longitude, latitude, altitude] = coordinates as unknown[]
+    const { point } = field
+    if (typeof latitude === 'number') this.#putValue(row, point.latitude, latitude)
+    if (typeof longitude === 'number') this.#putValue(row, point.longitude, longitude)
+    if (typeof altitude === 'number') this.#putValue(row, point.altitude, altitude)
+  }
+
+  /** Writes an id or an index into a link column. */
+  #putLink(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
+    if (typeof value === 'object') this.#putRaw(row, field, JSON.stringify(value), OTHER_VALUE)
+    else this.#putValue(row, field, value)
+  }
+
+  #putValue(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
+    if (typeof value === 'string') this.#putText(row, field, value)
+    else if (typeof value !== 'number') this.#putRaw(row, field, String(value), OTHER_VALUE)
+    else if (Number.isFinite(value)) this.#putNumber(row, field, value)
+  }
+
+  #putText(row: FlattenedRow, field: FieldPlan, value: string): void {
+    const output = this.#output
+    output.putBytes(field.json)
+    if (!output.putPlainText(value)) {
+      if (escapedPattern.test(value)) assertStorable(value.includes('\0'), value.isWellFormed(), field.path)
+      output.putRaw(JSON.stringify(value))
+    }
+    noteKind(row, field, TEXT_VALUE)
+  }
+
+  #putNumber(row: FlattenedRow, field: FieldPlan, value: number): void {
+    if (value !== (value | 0)) return this.#putRaw(row, field, String(value), OTHER_VALUE)
+    this.#output.putBytes(field.json)
+    this.#output.putInteger(value)
+    noteKind(row, field, OTHER_VALUE)
+  }
+
+  #putJson(row: FlattenedRow, field: FieldPlan, value: object): void {
+    const json = formatJson(value, field.path)
+    const unfitEscape = json.includes('\\u') ? unfitEscapePattern.exec(json)?.[1] : undefined
+    assertStorable(unfitEscape === '0000', unfitEscape === undefined, field.path)
+    this.#putRaw(row, field, json, NESTED_VALUE)
+  }
+
+  #putRaw(row: FlattenedRow, field: FieldPlan, json: string, kind: number): void {
+    this.#output.putBytes(field.json)
+    this.#output.putRaw(json)
+    noteKind(row, field, kind)
   }
 
   /** Adds the length of a path or an id to the total. Throws `BadRecord` above the maximum. */
@@ -242,67 +335,20 @@ interface GeoJsonShape {
   coordinates: unknown
 }
 
-function putGeoJson(shape: GeoJsonShape, field: FieldPlan, row: FlattenedRow): void {
-  const { type, coordinates } = shape
-  if (type !== 'Point' || !Array.isArray(coordinates)) return putJson(row, field, shape)
-  const { path } = field
-  field.point ??= {
-    latitude: new FieldPlan(`${path}_latitude`),
-    longitude: new FieldPlan(`${path}_longitude`),
-    altitude: new FieldPlan(`${path}_altitude`),
-  }
-  const [longitude, latitude, altitude] = coordinates as unknown[]
-  for (const [name, value] of Object.entries({ latitude, longitude, altitude }))
-    if (typeof value === 'number') putValue(row, field.point[name as keyof typeof field.point], value)
-}
-
-/** Writes an id or an index into a link column. */
-function putLink(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
-  if (typeof value === 'object') put(row, field, JSON.stringify(value), OTHER_VALUE)
-  else putValue(row, field, value)
-}
-
 /** Characters that JSON escapes: quotes, backslashes, control characters and lone surrogates. */
 const escapedPattern = /["\\\p{Cc}\p{Cs}]/u
 
-function putValue(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
-  if (typeof value !== 'string') {
-    if (typeof value !== 'number' || Number.isFinite(value)) put(row, field, value as number | boolean, OTHER_VALUE)
-  } else if (escapedPattern.test(value)) {
-    assertStorable(value.includes('\0'), value.isWellFormed(), field.path)
-    put(row, field, JSON.stringify(value), TEXT_VALUE)
-  } else {
-    row.pieces.push(field.textJson, value, '"')
-    noteKind(row, field, TEXT_VALUE)
-  }
-}
-
 /** The first escape of U+0000 or of an incomplete surrogate pair. An even number of backslashes before it is text. */
 const unfitEscapePattern = /(?<!\\)(?:\\\\)*\\u(0000|d[89a-f])/
-
-function putJson(row: FlattenedRow, field: FieldPlan, value: object): void {
-  const json = formatJson(value, field.path)
-  const unfitEscape = json.includes('\\u') ? unfitEscapePattern.exec(json)?.[1] : undefined
-  assertStorable(unfitEscape === '0000', unfitEscape === undefined, field.path)
-  put(row, field, json, NESTED_VALUE)
-}
 
 function assertStorable(hasNul: boolean, isWellFormed: boolean, path: string): void {
   if (hasNul) throw new BadRecord('has the character U+0000, which no column can store', path)
   if (!isWellFormed) throw new BadRecord('has an incomplete Unicode surrogate pair, which no column can store', path)
 }
 
-function put(row: FlattenedRow, field: FieldPlan, json: string | number | boolean, kind: number): void {
-  row.pieces.push(field.json, json)
-  noteKind(row, field, kind)
-}
-
 function noteKind({ newKinds }: FlattenedRow, column: FieldPlan, kind: number): void {
   if ((column.kinds & kind) === 0) newKinds.push({ column, kind })
 }
-
-/** Returns the fields of a row as JSON, without the braces around them. */
-export const formatFields = ({ pieces }: FlattenedRow): string => pieces.join('').slice(1)
 
 function formatJson(value: object, path: string): string {
   try {

@@ -1,0 +1,36 @@
+import type { DataType } from '@sluice/contracts'
+
+/** A column that the system or its settings declare. */
+export interface KnownColumn {
+  /** The path in the record, such as `address.city`. */
+  path: string
+  label?: string
+  dataType?: DataType
+  /** Whether the column is created even if no record contains it. */
+  always?: boolean
+  /** The groups that contain the column, from the outermost. Absent for columns of the record itself. */
+  groups?: readonly string[]
+}
+
+export const declareColumns = (dataType: DataType, paths: readonly string[]): KnownColumn[] =>
+  paths.map((path) => ({ path, dataType }))
+
+/**
+ * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is relative
+ * to that group. `isRepeatGroup` receives a leading part of the question's path, as a list of names.
+ */
+export function createQuestionColumn(
+  names: readonly string[],
+  isRepeatGroup: (names: readonly string[]) => boolean,
+  separator: '.' | '/',
+): KnownColumn {
+  const groups: string[] = []
+  let below: string[] = []
+  names.forEach((name, index) => {
+    below.push(name)
+    if (!isRepeatGroup(names.slice(0, index + 1))) return
+    groups.push(below.join(separator))
+    below = []
+  })
+  return { path: below.join(separator), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
+}

@@ -1,0 +1,79 @@
+const initialBytes = 64 * 1024
+/** Bytes above which the memory is freed after a record. */
+const maxKeptBytes = 4 * 1024 * 1024
+
+const [quote, backslash, minus, zero, space, delete_] = [34, 92, 45, 48, 32, 127]
+/** Maximum digits of an integer that is written without a text. */
+const maxDigits = 10
+
+/** Growing memory for the fields of rows as JSON in UTF-8. Writing bytes takes a third of the time of joining texts, and leaves no garbage. */
+export class RowBytes {
+  /** The written bytes, up to `length`. Valid until the next write. */
+  bytes = Buffer.allocUnsafeSlow(initialBytes)
+  length = 0
+
+  clear(): void {
+    this.length = 0
+    if (this.bytes.length > maxKeptBytes) this.bytes = Buffer.allocUnsafeSlow(initialBytes)
+  }
+
+  putBytes(source: Uint8Array): void {
+    const { length } = source
+    const bytes = this.#reserve(length)
+    const start = this.length
+    for (let index = 0; index < length; index += 1) bytes[start + index] = source[index]!
+    this.length = start + length
+  }
+
+  /** Writes an integer of at most 32 bits. */
+  putInteger(value: number): void {
+    const bytes = this.#reserve(maxDigits + 1)
+    let rest = value
+    if (value < 0) {
+      bytes[this.length++] = minus
+      rest = -value
+    }
+    let end = this.length + 1
+    for (let above = Math.floor(rest / 10); above > 0; above = Math.floor(above / 10)) end += 1
+    this.length = end
+    do {
+      const next = Math.floor(rest / 10)
+      bytes[--end] = zero + rest - next * 10
+      rest = next
+    } while (rest > 0)
+  }
+
+  /** Writes a text in quotes if it contains only ASCII characters that JSON does not escape. Otherwise writes nothing and returns false. */
+  putPlainText(text: string): boolean {
+    const { length } = text
+    const bytes = this.#reserve(length + 2)
+    let at = this.length
+    bytes[at++] = quote
+    for (let index = 0; index < length; index += 1) {
+      const code = text.charCodeAt(index)
+      if (code < space || code >= delete_ || code === quote || code === backslash) return false
+      bytes[at++] = code
+    }
+    bytes[at] = quote
+    this.length = at + 1
+    return true
+  }
+
+  /** Writes a text as it is. */
+  putRaw(text: string): void {
+    // A UTF-16 unit takes at most three bytes.
+    const bytes = this.#reserve(3 * text.length)
+    this.length += bytes.write(text, this.length)
+  }
+
+  /** Returns the memory, with space for so many more bytes. */
+  #reserve(count: number): Buffer {
+    const needed = this.length + count
+    if (needed > this.bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length))
+      this.bytes.copy(larger, 0, 0, this.length)
+      this.bytes = larger
+    }
+    return this.bytes
+  }
+}

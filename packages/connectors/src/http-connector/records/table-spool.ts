@@ -1,0 +1,128 @@
+import { writeSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { diskProblem, openSpoolFile } from '@sluice/file-formats/spool/spool-file'
+import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
+import { SourceProblem } from '@sluice/row-stream'
+import { type FlattenedRow, TEXT_VALUE } from './flatten-record.ts'
+import type { KnownColumn } from '../known-column.ts'
+
+/** The rows of a table on disk: a line of JSON for each row. It is plain data, so that a thread can send it. */
+export interface SpooledTable {
+  name: string
+  key: readonly string[]
+  /** Declared columns by path, whether or not records contain them. */
+  declaredColumns: ReadonlyMap<string, KnownColumn>
+  /** Flags of the values of each column by path, in the order of the first occurrence. */
+  valueKinds: Map<string, number>
+  rowCount: number
+  size: number
+  /** An unnamed file. Its owner must close it. Absent if the table has no rows. */
+  file?: FileHandle | undefined
+}
+
+/** Returns whether all values of a column are texts. */
+export const isTextColumn = ({ valueKinds }: SpooledTable, path: string): boolean => valueKinds.get(path) === TEXT_VALUE
+
+/** Closes the file of a table, which frees its disk space. */
+export async function closeTable(table: SpooledTable): Promise<void> {
+  const { file } = table
+  table.file = undefined
+  await file?.close()
+}
+
+const bufferBytes = 64 * 1024
+const emptyBuffer = Buffer.alloc(0)
+const [openObject, closeObject, comma, lineFeed] = [123, 125, 44, 10]
+/** Bytes of a line besides its fields: braces, comma and line feed. */
+const lineBytes = 4
+const maxColumnsPerTable = 1_600
+
+/** Writes the rows of a table to disk. */
+export class TableSpool {
+  readonly spooled: SpooledTable
+  readonly #maxBytes: number
+  #buffer = emptyBuffer
+  #buffered = 0
+
+  constructor(name: string, key: readonly string[], knownColumns: readonly KnownColumn[], maxBytes: number) {
+    const declaredColumns = new Map(knownColumns.map((column) => [column.path, column]))
+    this.spooled = { name, key, declaredColumns, valueKinds: new Map(), rowCount: 0, size: 0 }
+    this.#maxBytes = maxBytes
+  }
+
+  /** Whether the table has rows but no file yet. */
+  get needsFile(): boolean {
+    return this.spooled.rowCount > 0 && !this.spooled.file
+  }
+
+  /** Creates the file. Rows stay in memory until then. */
+  async openFile(directory: string): Promise<void> {
+    this.spooled.file = await openSpoolFile(directory)
+  }
+
+  /** Adds a row. Its fields are a part of `bytes`. */
+  add(bytes: Buffer, { from, to, newKinds }: FlattenedRow): void {
+    const emptyFields = this.spooled.rowCount === 0 ? Buffer.from(this.#addEmptyColumns()) : emptyBuffer
+    for (const { column, kind } of newKinds) {
+      this.#addKind(column.path, kind)
+      column.kinds |= kind
+    }
+    this.spooled.rowCount += 1
+    this.#reserve(emptyFields.length + to - from + lineBytes)
+    const buffer = this.#buffer
+    let at = this.#buffered
+    buffer[at++] = openObject
+    if (emptyFields.length > 0) {
+      at += emptyFields.copy(buffer, at)
+      if (to > from) buffer[at++] = comma
+    }
+    at += bytes.copy(buffer, at, from, to)
+    buffer[at++] = closeObject
+    buffer[at++] = lineFeed
+    this.#buffered = at
+  }
+
+  /** Makes space in the buffer. Rows stay in memory until the table has a file. */
+  #reserve(count: number): void {
+    if (this.spooled.file && this.#buffered + count > this.#buffer.length) this.flush()
+    if (this.#buffered + count <= this.#buffer.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(bufferBytes, this.#buffered + 2 * count))
+    this.#buffer.copy(larger, 0, 0, this.#buffered)
+    this.#buffer = larger
+  }
+
+  /** Writes the rows in memory to the file. */
+  flush(): void {
+    if (this.#buffered === 0) return
+    const { name, file, size } = this.spooled
+    const bytes = this.#buffer.subarray(0, this.#buffered)
+    this.#buffered = 0
+    // The memory of large rows is freed.
+    if (this.#buffer.length > bufferBytes) this.#buffer = emptyBuffer
+    if (size + bytes.length > this.#maxBytes) throw tooLarge(name, this.#maxBytes)
+    try {
+      for (let offset = 0; offset < bytes.length; )
+        offset += writeSync(file!.fd, bytes, offset, bytes.length - offset, size + offset)
+      this.spooled.size += bytes.length
+    } catch (error) {
+      throw diskProblem(error) ?? error
+    }
+  }
+
+  /** Adds the columns that are always created. Returns them as fields of a JSON object. */
+  #addEmptyColumns(): string {
+    const paths = [...this.spooled.declaredColumns.values()].filter(({ always }) => always).map(({ path }) => path)
+    for (const path of paths) this.#addKind(path, 0)
+    return paths.map((path) => `${JSON.stringify(path)}:null`).join()
+  }
+
+  #addKind(path: string, kind: number): void {
+    const kinds = this.spooled.valueKinds.get(path)
+    if (kinds === undefined && this.spooled.valueKinds.size === maxColumnsPerTable)
+      throw new SourceProblem(
+        'TOO_MANY_COLUMNS',
+        `The records of ${this.spooled.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or load them with several pipelines.`,
+      )
+    this.spooled.valueKinds.set(path, (kinds ?? 0) | kind)
+  }
+}

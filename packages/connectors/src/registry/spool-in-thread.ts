@@ -1,0 +1,107 @@
+import type { ResourceLimits } from 'node:worker_threads'
+import { connectorNames } from '@sluice/contracts/connector-types'
+import { ReadingThread, SourceProblem, spareThread } from '@sluice/row-stream'
+import type { ConnectorContext } from '../connector.ts'
+import type { SpoolRecords } from '../http-connector/http-connector.ts'
+import type { TablesReporter } from '../http-connector/read-reporter.ts'
+import type { SpooledSystem } from '../http-connector/spool-system.ts'
+import { closeTable } from '../http-connector/records/table-spool.ts'
+import type { SystemReference } from './connectors.ts'
+import type { SystemCommand, SystemMessage, SystemThreadJob } from './system-thread-protocol.ts'
+
+const program = new URL('./system-thread.ts', import.meta.url)
+
+/** Limits of the heap in megabytes. A page of the maximum size, with its records before and after conversion, takes about 500. */
+const resourceLimits: ResourceLimits = { maxOldGenerationSizeMb: 768 }
+
+/**
+ * Maximum bytes that a thread has read and written if it is reused. After a larger job the thread ends, because freeing its heap
+ * is worth the 0.1 s that a new thread takes.
+ */
+const maxBytesToReuseThread = 4 * 1024 * 1024
+
+/** A cancelled run must end within five seconds. The thread signs out of the system in this time. */
+const cancellation = {
+  command: { kind: 'cancel' } satisfies SystemCommand,
+  milliseconds: 2_500,
+  lastMessage: 'done',
+}
+
+const keptThread = spareThread({ program, name: 'system', workerData: {}, resourceLimits, startEarly: false })
+
+/** Keeps the thread of a small job for the next one, until the returned object is disposed of. Workers call this at their start. */
+export const keepSystemThread = (): Disposable => keptThread.keep()
+
+/** Returns a function that reads a system in a thread, so that parsing pages does not block the event loop. */
+export function spoolInThread(
+  system: SystemReference,
+  { filesDirectory, allowed, retryPolicy }: ConnectorContext,
+): SpoolRecords {
+  return async (request, reporter, signal) => {
+    const job: SystemThreadJob = {
+      job: { system, request, filesDirectory, allowed: allowed.entries, retryPolicy },
+    }
+    await using thread = startThread(system, job, signal)
+    let bytesRead = 0
+    for (;;) {
+      const message = await thread.receive()
+      if (message.kind === 'done') {
+        if (bytesRead + countBytes(message.spooled) <= maxBytesToReuseThread) thread.release()
+        return message.spooled
+      }
+      if (message.kind === 'startOver') {
+        await reporter.startOver()
+        thread.send({ kind: 'startedOver' })
+      } else if (message.kind === 'progress' && message.bytesRead !== undefined) {
+        reporter.addBytes(message.bytesRead - bytesRead)
+        bytesRead = message.bytesRead
+      } else forwardReport(message, reporter)
+    }
+  }
+}
+
+function startThread(
+  { type }: SystemReference,
+  job: SystemThreadJob,
+  signal: AbortSignal,
+): ReadingThread<SystemMessage, SystemCommand> {
+  signal.throwIfAborted()
+  const reading = (connectorNames as Partial<Record<string, string>>)[type] ?? type
+  const tooDense = new SourceProblem(
+    'ANSWER_TOO_LARGE',
+    `Reading ${reading} needs more memory than a run may take. Request fewer records at a time, or select fewer of their fields.`,
+  )
+  const isReused = keptThread.isKept
+  const thread = new ReadingThread<SystemMessage, SystemCommand>(
+    {
+      program,
+      name: 'system',
+      job,
+      reading,
+      resourceLimits,
+      cancellation,
+      tooDense,
+      discard: (message) => void closeFiles(message as SystemMessage),
+      ...(isReused && { ready: keptThread.take(), keep: keptThread.giveBack }),
+    },
+    signal,
+  )
+  if (isReused) keptThread.trackBorrowed(thread.ended)
+  return thread
+}
+
+function forwardReport(message: SystemMessage, reporter: TablesReporter): void {
+  if (message.kind === 'progress') reporter.reportActivity()
+  else if (message.kind === 'log') reporter.log(...message.line)
+  else if (message.kind === 'rejected') reporter.reject(message.row)
+  else if (message.kind === 'fullRead') reporter.reportFullRead(message.reason)
+}
+
+const listTables = ({ streams }: SpooledSystem) => streams.flatMap(({ tables }) => tables)
+
+const countBytes = (spooled: SpooledSystem): number => listTables(spooled).reduce((sum, { size }) => sum + size, 0)
+
+/** Closes the files of tables that arrive after a cancellation. */
+async function closeFiles(message: SystemMessage): Promise<void> {
+  if (message.kind === 'done') for (const table of listTables(message.spooled)) await closeTable(table)
+}

@@ -1,0 +1,50 @@
+import type { HttpSystem, RecordPage } from '../../http-connector/http-system-interface.ts'
+
+export interface TroubledSettings {
+  url: string
+  trouble: 'EXIT' | 'BUG' | 'MEMORY' | 'LARGE_PAGE' | 'NONE'
+  records: number
+}
+
+/** A system whose read ends in different ways. Its pages are made in the thread. It is the only value that this module exports. */
+export const troubledSystem: HttpSystem<TroubledSettings> = {
+  name: 'the troubled system',
+  connect: ({ url }) => ({
+    url,
+    signIn: async (http) => {
+      await http.getJson('sign-in')
+      return { authorization: 'Bearer session' }
+    },
+    signOut: (http) => http.getJson('sign-out'),
+  }),
+  testConnection: async () => {},
+  openStreams: async ({ http, settings, log }) => ({
+    name: 'records',
+    key: ['id'],
+    async *readPages(): AsyncGenerator<RecordPage> {
+      await http.getJson('page')
+      log('INFO', 'LOW', 'The page begins')
+      if (settings.trouble === 'EXIT') process.exit(3)
+      if (settings.trouble === 'BUG') throw new TypeError('the system has a bug')
+      if (settings.trouble === 'MEMORY') fillMemory()
+      yield { records: createRecords(settings) }
+    },
+  }),
+}
+
+function fillMemory(): void {
+  const lists: number[][] = []
+  for (;;) lists.push(new Array<number>(1_000_000).fill(0.5))
+}
+
+/** Returns records with a group of ten rows. LARGE_PAGE takes minutes to write. */
+function createRecords({ trouble, records }: TroubledSettings): object[] {
+  const create = (id: number) => ({ id, name: `Name ${id}`, visits: Array.from({ length: 10 }, (_, day) => ({ day })) })
+  if (trouble !== 'LARGE_PAGE') return Array.from({ length: records }, (_, id) => create(id))
+  const page: object[] = []
+  page.length = 100_000_000
+  return new Proxy(page, {
+    get: (target, name, receiver) =>
+      typeof name === 'string' && /^\d+$/.test(name) ? create(Number(name)) : Reflect.get(target, name, receiver),
+  })
+}
