@@ -120,6 +120,8 @@ export interface RowStream {
    * same part.
    */
   replaces?: string
+  /** Set if the rows are not data of the source, but list the other tables of the run. */
+  listsTables?: true
   /**
    * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that it marks: true, a
    * number other than 0, or a date.

@@ -120,7 +120,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
     const partOf = partOfFeed(feed, table, job)
-    const { sparse = false, unread, deletedColumn } = feed
+    const { sparse = false, unread, deletedColumn, listsTables } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
     const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
@@ -141,6 +141,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
             ...(job.onPlan && { dry: true }),
             ...(partOf && { partOf }),
             ...(deletedColumn !== undefined && { deletedColumn }),
+            ...(listsTables && { listsTables }),
             otherReplacedTables: [...loads.keys()],
           },
           signal,
@@ -148,7 +149,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     )
     loads.set(table, load)
     if (profile) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
-    rows += written.rows
+    if (!listsTables) rows += written.rows
     assertFewRejected(written.rows, rejectedBefore, job)
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) isWholeSource = true
@@ -169,13 +170,11 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     return []
   }
   await storeProfiles(job, mode, loads, profiles)
-  // A load without rows changes nothing, so the previous load can still be undone.
-  const keepsPrevious = job.keepsPrevious && rows > 0
   const feedsToPublish = {
     tables: stagedTables,
     cursors,
     ...(mode && { mode }),
-    ...(keepsPrevious && { keepsPrevious }),
+    ...(job.keepsPrevious && { keepsPrevious: true }),
   }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')

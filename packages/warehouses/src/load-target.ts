@@ -33,6 +33,8 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set if each row is a part of a record in another table of the same run. */
   partOf?: PartOf
+  /** Set if the rows list the other tables of the run. */
+  listsTables?: true
   /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
   deletedColumn?: string
   /** Other tables of the schema that the same run has already staged, and replaces together with this one. */
@@ -70,8 +72,31 @@ export interface TableChange {
   warning?: true
 }
 
+/** How a load changed the rows of a table in which other rows stay. */
+export interface MergedRows {
+  added: number
+  /** Rows with the same key and at least one other value. */
+  changed: number
+  removed: number
+}
+
+export const noMergedRows: MergedRows = { added: 0, changed: 0, removed: 0 }
+
+/** Returns whether a merge leaves every row as it is. */
+export const isUnchanged = ({ added, changed, removed }: MergedRows): boolean => added + changed + removed === 0
+
+/** What the ledger keeps about a published table besides the loaded rows and the changes of columns. Stored as JSON. */
+export interface PublicationDetails {
+  /** Rows of the table before the publication. Absent for a new table, and if they are unknown. */
+  rowsBefore?: number
+  /** Absent if the load replaced all rows, and in warehouses that do not count. */
+  merged?: MergedRows
+  /** Set if the rows are not data of the source, but list the other tables of the run. */
+  listsTables?: true
+}
+
 /** One table of a publication. A new table has no `changes` of columns. */
-export interface PublishedTable {
+export interface PublishedTable extends PublicationDetails {
   schema: string
   table: string
   rows: number
@@ -121,6 +146,13 @@ export interface PlannedTable {
   rowsBefore?: number
   rowsAfter: number
   changes: TableChange[]
+  listsTables?: true
+}
+
+/** Returns the tables with data of the source, without the table that lists them. */
+export function dataTablesOf<Table extends Pick<PublicationDetails, 'listsTables'>>(tables: readonly Table[]): Table[] {
+  const dataTables = tables.filter(({ listsTables }) => !listsTables)
+  return dataTables.length > 0 ? dataTables : [...tables]
 }
 
 /** The tables that a run published in one transaction. The warehouse's ledger keeps them, so that a retry finds them. */

@@ -1,6 +1,7 @@
 import type { LogQuery, LoadProgress } from '@sluice/contracts'
 import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
+import type { PreviousRows } from '@sluice/warehouses/warehouse'
 import { successfulStates, underWay } from './run-states.ts'
 
 type RunRow = Selectable<Runs>
@@ -128,6 +129,15 @@ export async function* readRejectedRows(
     if (rows.length < rejectedRowsPerBatch) return
     after = rows.at(-1)!.id
   }
+}
+
+/**
+ * Returns the time of a publication as the history of the table has it: the end of its run. If the run is no longer kept, returns the
+ * time of the warehouse, which is shortly before.
+ */
+export async function readPublicationTime(db: Kysely<DB>, { run, publishedAt }: PreviousRows): Promise<Date> {
+  const row = await db.selectFrom('runs').select('finished_at').where('uid', '=', run).executeTakeFirst()
+  return row?.finished_at ?? publishedAt
 }
 
 /** Finds the run `uid`. Returns undefined if it belongs to another object or does not exist. */

@@ -94,6 +94,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
       mode: writeModeOf(claim, pipeline, undefined),
+      replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && isRebuild(claim.input),
       isDataset: isDatasetRun(claim),
     })
   }
@@ -107,6 +108,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     isMerged: merged,
     keepsRows: merged && pipeline.writeMode !== 'REPLACE',
     mode: writeModeOf(claim, pipeline, merged),
+    replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !merged,
     ownTable: pipeline,
     fullReadReason: whole,
     nothingNew,
@@ -175,7 +177,11 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
     state:
       nothingNew !== undefined ||
       hasWarning(
-        tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
+        tables.map(({ rowsAfter, changes, listsTables }) => ({
+          rows: rowsAfter,
+          changes,
+          ...(listsTables && { listsTables }),
+        })),
         rejected,
         merged,
       )

@@ -3370,6 +3370,14 @@ export interface PublishedTable {
   table: string
   /** Rows of this run, after its transformation. */
   rowsWritten: number
+  /** For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`. */
+  rowsAdded?: number
+  /** For APPEND and MERGE: rows of which a value changed. If `rowsAdded`, `rowsChanged` and `rowsRemoved` are 0, no row changed, and a restore undoes the publication before. */
+  rowsChanged?: number
+  /** For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source. */
+  rowsRemoved?: number
+  /** Rows of the whole table before the publication. Absent for a new table. */
+  rowsBefore?: number
   /** Rows of the whole table after the publication. */
   rowsAfter: number
   bytesWritten: number
@@ -4758,6 +4766,8 @@ export interface TablePublication {
   /** Rows of the source that were read. */
   rowsRead: number
   rowsRejected: number
+  /** The message of the run. */
+  message?: string
   tables: PublishedTable[]
 }
 

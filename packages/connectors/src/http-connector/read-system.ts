@@ -104,7 +104,8 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   if (hasSeveral && !isPreview) {
     const contents = stack.use(createContentsTable(ownTable, allTables, directory))
     // The list has one row for each table, also if the rows of the tables are appended.
-    for await (const feed of attachCursor(openStream(contents), nextState)) yield { ...feed, replaces: 'table_name' }
+    for await (const feed of attachCursor(openStream(contents), nextState))
+      yield { ...feed, replaces: 'table_name', listsTables: true }
   }
   for (const { table, stream } of allTables) {
     const tableStreams = openStream(table, stream)

@@ -231,12 +231,32 @@ export const TablePublication = defineContract(
       file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
       rowsRead: { ...NonNegativeInteger, description: 'Rows of the source that were read.' },
       rowsRejected: NonNegativeInteger,
+      message: Type.Optional({ ...LongText, description: 'The message of the run.' }),
       tables: Type.Array(
         Type.Object(
           {
             schema: SingleLineText,
             table: SingleLineText,
             rowsWritten: { ...NonNegativeInteger, description: 'Rows of this run, after its transformation.' },
+            rowsAdded: Type.Optional({
+              ...NonNegativeInteger,
+              description:
+                'For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`.',
+            }),
+            rowsChanged: Type.Optional({
+              ...NonNegativeInteger,
+              description:
+                'For APPEND and MERGE: rows of which a value changed. If `rowsAdded`, `rowsChanged` and `rowsRemoved` are 0, no row changed, and a restore undoes the publication before.',
+            }),
+            rowsRemoved: Type.Optional({
+              ...NonNegativeInteger,
+              description:
+                'For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source.',
+            }),
+            rowsBefore: Type.Optional({
+              ...NonNegativeInteger,
+              description: 'Rows of the whole table before the publication. Absent for a new table.',
+            }),
             rowsAfter: { ...NonNegativeInteger, description: 'Rows of the whole table after the publication.' },
             bytesWritten: NonNegativeInteger,
             changes: TableChanges,

@@ -5,6 +5,7 @@ import {
   LeaseLost,
   type RowContent,
   type LoadTarget,
+  type MergedRows,
   type StagedTable,
   WarehouseProblem,
 } from '../warehouse.ts'
@@ -38,6 +39,8 @@ export class PostgresStagedTable implements StagedTable {
   records: PostgresStagedTable | undefined
   /** Published rows that were copied to the staging table for a merge: their number, and the run that published them. */
   copiedRows: { rows: number; from: string } | undefined
+  /** How the rows change the table. Set if `copiedRows` is set, and if the merge changes no row. */
+  merged: MergedRows | undefined
   published = false
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
