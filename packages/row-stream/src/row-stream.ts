@@ -120,6 +120,11 @@ export interface RowStream {
    * same part.
    */
   replaces?: string
+  /**
+   * Columns that say which of several rows with the same key counts, if rows are merged by a key of the pipeline: the one with the greatest
+   * values. Rows of equal values are duplicates, which the warehouse refuses.
+   */
+  precedence?: readonly string[]
   /** Set if the rows are not data of the source, but list the other tables of the run. */
   listsTables?: true
   /**

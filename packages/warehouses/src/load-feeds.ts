@@ -56,8 +56,10 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   /** MERGE and APPEND: rows of the tables stay, unless one of the feeds is complete. APPEND ignores the keys of the source. */
   mode?: PublishOptions['mode']
   keepsPrevious?: PublishOptions['keepsPrevious']
-  /** MERGE: the names or labels of the columns that identify a row of the target table, instead of the source's key. */
+  /** The names or labels of the columns that identify a row of the target table, instead of the source's key. Not for APPEND. */
   mergeKey?: readonly string[] | undefined
+  /** Called if rows were not loaded, because other rows with their keys take precedence (`RowStream.precedence`). */
+  onSuperseded?: (rows: number) => void
   /** Called before a publication that replaces the tables although another mode was requested. */
   onReplace?: () => void
   onRowsStaged?: (rows: number) => void
@@ -121,6 +123,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
     const partOf = partOfFeed(feed, table, job)
     const { sparse = false, unread, deletedColumn, listsTables } = feed
+    const precedence = job.mergeKey && table === target.table ? feed.precedence : undefined
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
     const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
@@ -142,13 +145,16 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
             ...(partOf && { partOf }),
             ...(deletedColumn !== undefined && { deletedColumn }),
             ...(listsTables && { listsTables }),
+            ...(precedence && { precedence }),
             otherReplacedTables: [...loads.keys()],
           },
           signal,
         ),
     )
     loads.set(table, load)
-    if (profile) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
+    if (written.superseded) job.onSuperseded?.(written.superseded)
+    // The profile has measured superseded rows too.
+    if (profile && !written.superseded) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
     if (!listsTables) rows += written.rows
     assertFewRejected(written.rows, rejectedBefore, job)
     if (feed.cursor) cursors[table] = feed.cursor()

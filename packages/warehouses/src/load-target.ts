@@ -21,6 +21,14 @@ export interface ShapeRequest {
   hasAllColumns?: boolean
 }
 
+/** The numbers of rows and bytes that a staging table has after `write`. */
+export interface WrittenRows {
+  rows: number
+  bytes: number
+  /** Rows that were removed again, because other rows with their keys take precedence. */
+  superseded?: number
+}
+
 /** The target of a load, and the attempt that loads it. `run`, `attempt` and `staging` name the staging table. */
 export interface LoadTarget {
   schema: string
@@ -35,6 +43,8 @@ export interface LoadTarget {
   partOf?: PartOf
   /** Set if the rows list the other tables of the run. */
   listsTables?: true
+  /** Of the rows with the same key, `StagedTable.write` keeps those with the greatest values in these columns. */
+  precedence?: readonly string[]
   /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
   deletedColumn?: string
   /** Other tables of the schema that the same run has already staged, and replaces together with this one. */

@@ -1,5 +1,5 @@
 import type { WriteMode } from '@sluice/contracts'
-import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords } from './load-target.ts'
+import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords, WrittenRows } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
 import type { FeedMemory } from './shape/remembered-feed.ts'
@@ -98,7 +98,7 @@ export interface StagedTable extends AsyncDisposable {
    * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
    * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
    */
-  write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  write(content: RowContent, signal: AbortSignal): Promise<WrittenRows>
 }
 
 /** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */

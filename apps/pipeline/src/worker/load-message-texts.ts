@@ -163,6 +163,9 @@ function severalTables(tables: readonly LoadedTable[]): string {
   return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
 
+export const describeSuperseded = (rows: number): string =>
+  `${formatRows(rows)} of the source ${rows === 1 ? 'was' : 'were'} not loaded, because objects that changed later have rows with the same mergeKey.`
+
 export function describeChange(
   { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
   { kind, column, from, to, rows }: TableChange,

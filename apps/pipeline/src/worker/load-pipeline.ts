@@ -30,7 +30,7 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
 import { qualityGate } from './quality-gate.ts'
-import { describeFile, type Hints, describeChange, describeDryRun } from './load-message-texts.ts'
+import { describeFile, type Hints, describeChange, describeDryRun, describeSuperseded } from './load-message-texts.ts'
 import { RunHints } from './run-hints.ts'
 import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
@@ -343,7 +343,9 @@ async function stageAndPublish(
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
     ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
-    ...(keepsRows(writeMode) && { keepsPrevious: true, mergeKey: pipeline.mergeKey ?? undefined }),
+    ...(keepsRows(writeMode) && { keepsPrevious: true }),
+    ...(pipeline.writeMode === 'MERGE' && { mergeKey: pipeline.mergeKey ?? undefined }),
+    onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSuperseded(rows)),
     shape: {
       ...(keepsRows(writeMode) && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,

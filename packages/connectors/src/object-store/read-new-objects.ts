@@ -1,5 +1,5 @@
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
-import { objectKeyName, omitOwnColumns } from './many-objects/combined-table.ts'
+import { objectKeyName, objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
 import type { ObjectReading } from './read-object.ts'
 import {
   createLoadedObjects,
@@ -55,7 +55,7 @@ export async function* readNewObjects(
       }
     }
     const replaces = !single && changed.length > 0 && { replaces: objectKeyName }
-    yield { ...feed, ...replaces, cursor }
+    yield { ...feed, ...replaces, ...(!single && { precedence: objectPrecedence }), cursor }
   }
 }
 

@@ -4,7 +4,7 @@ import { type SelectedObjects, selectObjects, sortByKey } from './select-objects
 import type { StoredObject } from './object-store.ts'
 import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
 import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
-import { omitOwnColumns } from './many-objects/combined-table.ts'
+import { objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
 import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {
@@ -60,6 +60,7 @@ export async function* readObjects(
   for await (const feed of feeds)
     yield {
       ...feed,
+      ...(!single && { precedence: objectPrecedence }),
       cursor: () => createLoadedObjects(settings, objects, single ? [] : omitOwnColumns(feed.columns), counts),
     }
 }

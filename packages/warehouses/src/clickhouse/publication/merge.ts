@@ -102,13 +102,15 @@ function buildCountQueries({ staging, columns, keys, replaced, currentShape, rec
     return [`isNull(${incoming}) != isNull(${live})`, `ifNull(${incoming} != ${live}, 0)`]
   })
   const sameKey = keys.map((key) => `live.${quoteIdentifier(key)} = incoming.${quoteIdentifier(key)}`).join(' and ')
+  // Rows of the table can share a key if they were written without it.
+  const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
   const isDifferent = differences.length === 0 ? '0' : `(${differences.join(' or ')})`
   const isAppend = keys.length === 0
   return {
     loaded: `select countIf(not ${isDeleted}) as loaded from ${staging} as incoming`,
     existing: isAppend
       ? undefined
-      : `select countIf(not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
+      : `select uniqExactIf((${keyColumns}), not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
            countIf(${isDeleted}) as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
     parts:
       records && liveColumns.has(records.column)
