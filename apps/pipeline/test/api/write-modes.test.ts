@@ -300,6 +300,21 @@ describe('files with writeMode MERGE', () => {
     expect(await rowsOf(path)).toEqual(['1 a Oslo', '2 a Hamar', '2 a Vadso', 'x1 a Bergen'])
   })
 
+  it('are compared when they are uploaded, up to a number of rows', async () => {
+    const path = await merging(['Case No', 'Year'])
+    const checkKeys = async (...lines: string[]) =>
+      (await upload(path, ['# a list of cases', 'Case No,Year,Note', ...lines, ''].join('\n'))).mismatch
+    expect(await checkKeys('1,2026,a', '1,2025,b')).toBeUndefined()
+    expect(await checkKeys('1,2026,"a', 'b"', '2,2026,c', '1,2026,d')).toBe(
+      'A run would fail: lines 3 and 6 have the same key (Case No = 1, Year = 2026). Correct the source, or choose another mergeKey.',
+    )
+    expect(await checkKeys('1,2026,a', '2,,b')).toBe(
+      'A run would fail: line 4 has no value in "Year", which is in mergeKey.',
+    )
+    const long = Array.from({ length: 20_000 }, (_, index) => `${index},2026,x`)
+    expect(await checkKeys(...long, '4,2026,y')).toBeUndefined()
+  })
+
   it('are announced by a preview whose rows cannot be merged', async () => {
     const path = await merging(['id'])
     await upload(path, 'id,n\n1,a\n1,b\n,c\n')
@@ -312,8 +327,7 @@ describe('files with writeMode MERGE', () => {
       return body.notes.filter((note: string) => note.startsWith('A run would'))
     }
     expect(await notes()).toEqual([
-      'A run would fail: a row has no value in a column of mergeKey.',
-      'A run would fail: two rows have the same values in the columns of mergeKey.',
+      'A run would fail: lines 2 and 3 have the same key (id = 1). Correct the source, or choose another mergeKey.',
     ])
     expect(await notes({ mergeKey: ['n'] })).toEqual([])
     expect(await notes({ mergeKey: ['x'] })).toEqual([expect.stringMatching(/^A run would fail: .*no column "x"/)])
