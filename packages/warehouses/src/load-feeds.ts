@@ -62,6 +62,8 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   onSuperseded?: (rows: number) => void
   /** Called before a publication that replaces the tables although another mode was requested. */
   onReplace?: () => void
+  /** Called before the first row and after the last row of each table with data of the source. */
+  onTable?: { start(table: string): void; finish(rows: number): void }
   onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
   onStaged?: (feeds: StagedFeeds) => Promise<void>
@@ -126,6 +128,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const precedence = job.mergeKey && table === target.table ? feed.precedence : undefined
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
+    if (!listsTables) job.onTable?.start(table)
     const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
     const { load, written, profile } = await stageFeed(
       feed,
@@ -155,7 +158,10 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     if (written.superseded) job.onSuperseded?.(written.superseded)
     // The profile has measured superseded rows too.
     if (profile && !written.superseded) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
-    if (!listsTables) rows += written.rows
+    if (!listsTables) {
+      rows += written.rows
+      job.onTable?.finish(written.rows)
+    }
     assertFewRejected(written.rows, rejectedBefore, job)
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) isWholeSource = true

@@ -352,6 +352,7 @@ async function stageAndPublish(
       rebuild: isRebuild(input),
       definition,
     },
+    onTable: { start: meter.startTable, finish: meter.finishTable },
     onReplace: () => void (merged = false),
     onRowsStaged: (rows) => void (sourceRows = rows),
     ...(onPlan && { onPlan, retain: false }),

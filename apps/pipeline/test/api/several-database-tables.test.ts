@@ -84,6 +84,11 @@ describe('a pipeline from several tables', () => {
     const loaded = await run(id)
     expect(loaded).toMatchObject({ status: 'OK', rowsWritten: 203 })
     expect(loaded.message).toMatch(/^Loaded 203 rows into 3 tables of \w+ \(/)
+    expect(loaded.progress.tables).toEqual([
+      { table: 'registry__facilities', rowsRead: 3, state: 'READ' },
+      { table: 'registry__visits_2026', rowsRead: 200, state: 'READ' },
+      { table: 'registry__empty', rowsRead: 0, state: 'READ' },
+    ])
     expect(await tablesOf(id)).toEqual([
       ['registry', 3],
       ['registry__empty', 0],

@@ -3231,6 +3231,8 @@ export interface Progress {
   bytesPerSecond: number
   /** Estimated time when reading ends, at the current rate. */
   estimatedEnd?: string
+  /** The tables that a run has begun to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING. */
+  tables?: TableProgress[]
 }
 
 export interface PublicColumn {
@@ -4748,6 +4750,14 @@ export interface TableProfile {
   /** The run that loaded the rows. */
   taskId: string
   columns: ColumnProfile[]
+}
+
+export interface TableProgress {
+  table: string
+  /** Rows so far. */
+  rowsRead: number
+  /** All tables are published together after the last one has been read. */
+  state: "READING" | "READ"
 }
 
 export interface TablePublication {

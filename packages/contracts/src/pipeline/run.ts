@@ -57,6 +57,25 @@ export const LoadProgress = defineContract(
         ...Timestamp,
         description: 'Estimated time when reading ends, at the current rate.',
       }),
+      tables: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              table: SingleLineText,
+              rowsRead: { ...NonNegativeInteger, description: 'Rows so far.' },
+              state: Type.Enum(['READING', 'READ'], {
+                description: 'All tables are published together after the last one has been read.',
+              }),
+            },
+            { ...noUnknownFields, title: 'TableProgress' },
+          ),
+          {
+            maxItems: 200,
+            description:
+              'The tables that a run has begun to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING.',
+          },
+        ),
+      ),
     },
     noUnknownFields,
   ),
