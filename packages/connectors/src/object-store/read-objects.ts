@@ -5,6 +5,7 @@ import type { StoredObject } from './object-store.ts'
 import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
 import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
 import { objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
+import type { WriteMode } from '@sluice/contracts'
 import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {
@@ -12,6 +13,7 @@ export interface ObjectsRequest {
   /** All settings that influence the rows, without secrets. */
   settings: unknown
   cursor?: unknown
+  writeMode?: WriteMode
 }
 
 /** Objects that are new since the previous load, and those that did not change. */

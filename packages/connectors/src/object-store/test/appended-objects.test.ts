@@ -110,6 +110,35 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
     expect(await rowsOf(table, ['id'])).toEqual(['1', '22'])
   })
 
+  it('are not added twice if the key of a single object becomes a pattern', async () => {
+    const folder = word('latest_')
+    const path = `${folder}/latest.csv`
+    const textOf = (id: number) => `id,a,b,c\n${id},x,y,z\n`
+    await store.put(path, textOf(1))
+    await load(store.reading(path), folder, 'APPEND')
+    const pattern = store.reading(`${folder}/*.csv`)
+    expect((await load(pattern, folder, 'APPEND')).tables).toEqual([])
+    await store.put(`${folder}/other.csv`, textOf(5))
+    await load(pattern, folder, 'APPEND')
+    await store.put(path, textOf(22))
+    const unknown = {
+      code: 'OBJECT_ROWS_UNKNOWN',
+      message: expect.stringMatching(/latest\.csv" changed.*"rebuild": true/),
+    }
+    await expect(load(pattern, folder, 'APPEND')).rejects.toMatchObject(unknown)
+    expect(await rowsOf(folder, ['id'])).toEqual(['1', '5'])
+    await load(pattern, folder, 'REPLACE')
+    await store.put(path, textOf(333))
+    await load(pattern, folder, 'APPEND')
+    expect(await rowsOf(folder, ['id'])).toEqual(['333', '5'])
+    // As a single object again, it adds its rows, and a pattern cannot replace these.
+    await store.put(path, textOf(4444))
+    await load(store.reading(path), folder, 'APPEND')
+    await store.put(path, textOf(55555))
+    await expect(load(pattern, folder, 'APPEND')).rejects.toMatchObject(unknown)
+    expect(await rowsOf(folder, ['id'])).toEqual(['333', '4444', '5'])
+  })
+
   it('are merged by a key in one run as in a run for each object, for random objects', async () => {
     const row = fc.record({ id: fc.constantFrom('1', '2', '3', '4'), state: fc.constantFrom('open', 'closed', '') })
     const object = fc.record({
