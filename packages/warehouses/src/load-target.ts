@@ -43,7 +43,7 @@ export interface LoadTarget {
   partOf?: PartOf
   /** Set if the rows list the other tables of the run. */
   listsTables?: true
-  /** Of the rows with the same key, `StagedTable.write` keeps those with the greatest values in these columns. */
+  /** `StagedTable.write` keeps only the rows with the greatest values in these columns, if rows have the same key. */
   precedence?: readonly string[]
   /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
   deletedColumn?: string
@@ -82,7 +82,7 @@ export interface TableChange {
   warning?: true
 }
 
-/** How a load changed the rows of a table in which other rows stay. */
+/** The numbers of rows that a load changed in a table in which other rows stay. */
 export interface MergedRows {
   added: number
   /** Rows with the same key and at least one other value. */
@@ -95,7 +95,7 @@ export const noMergedRows: MergedRows = { added: 0, changed: 0, removed: 0 }
 /** Returns whether a merge leaves every row as it is. */
 export const isUnchanged = ({ added, changed, removed }: MergedRows): boolean => added + changed + removed === 0
 
-/** What the ledger keeps about a published table besides the loaded rows and the changes of columns. Stored as JSON. */
+/** Further facts about a published table in the ledger. Stored as JSON. */
 export interface PublicationDetails {
   /** Rows of the table before the publication. Absent for a new table, and if they are unknown. */
   rowsBefore?: number

@@ -252,14 +252,14 @@ export function keepsRowsThatTakePrecedence(subject: Given): void {
         signal: never,
         rejected: () => ({ count: 0 }),
       })
-    const shown = async () => (await rowsIn(warehouse, 'ranked')).map((row) => row.join(' ')).toSorted()
+    const shown = async () => (await rowsIn(warehouse, 'ranked')).map((row) => JSON.stringify(row)).toSorted()
     await merge([
       ['1', 1, 'b', 'x'],
       ['1', 2, 'a', null],
       ['1', 2, 'B', 'y'],
       ['2', 1, 'a', 'z'],
     ])
-    expect(await shown()).toEqual(['1 2 a ', '2 1 a z'])
+    expect(await shown()).toEqual(['["1",2,"a",null]', '["2",1,"a","z"]'])
     expect(superseded).toBe(2)
     const twice: [string, number, string, string][] = [
       ['3', 2, 'a', 'x'],
@@ -270,7 +270,7 @@ export function keepsRowsThatTakePrecedence(subject: Given): void {
       ['2', 3, 'a', 'x'],
       ['2', 4, 'a', 'y'],
     ])
-    expect(await shown()).toEqual(['1 2 a ', '2 4 a y'])
+    expect(await shown()).toEqual(['["1",2,"a",null]', '["2",4,"a","y"]'])
     expect((await warehouse.catalog.findTable('health', 'ranked'))?.rowCount).toBe(2)
   })
 }

@@ -17,7 +17,7 @@ export interface Totals {
   bytesPerSecond: number
   /** Estimated seconds until everything is read. */
   secondsLeft: number | null
-  /** The tables that were begun, if there are several. */
+  /** The tables that the attempt has started to read, if there are several. */
   tables?: readonly TableProgress[] | undefined
 }
 

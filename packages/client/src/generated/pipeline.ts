@@ -3231,7 +3231,7 @@ export interface Progress {
   bytesPerSecond: number
   /** Estimated time when reading ends, at the current rate. */
   estimatedEnd?: string
-  /** The tables that a run has begun to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING. */
+  /** The tables that a run has started to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING. */
   tables?: TableProgress[]
 }
 

@@ -72,7 +72,7 @@ export const LoadProgress = defineContract(
           {
             maxItems: 200,
             description:
-              'The tables that a run has begun to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING.',
+              'The tables that a run has started to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING.',
           },
         ),
       ),

@@ -40,8 +40,8 @@ export class PostgresStagedTable implements StagedTable {
   records: PostgresStagedTable | undefined
   /** Published rows that were copied to the staging table for a merge: their number, and the run that published them. */
   copiedRows: { rows: number; from: string } | undefined
-  /** How the rows change the table. Set if `copiedRows` is set, and if the merge changes no row. */
-  merged: MergedRows | undefined
+  /** The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table. */
+  comparison: { merged: MergedRows; run: string } | undefined
   published = false
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]

@@ -69,7 +69,7 @@ export function assertRunFitsWriteMode(
 }
 
 /** Maximum length of a key in a sentence, in UTF-16 units. */
-const maxKeyLength = 100
+const maxDescribedKeyLength = 100
 
 /** Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. */
 export function describeKeyProblems(
@@ -112,7 +112,7 @@ export function describeKeyProblems(
 function describeKey(mergeKey: readonly string[], key: readonly unknown[]): string {
   const values = key.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
   const text = mergeKey.map((name, index) => `${name} = ${values[index]}`).join(', ')
-  return text.length > maxKeyLength ? `${text.slice(0, maxKeyLength).toWellFormed()}…` : text
+  return text.length > maxDescribedKeyLength ? `${text.slice(0, maxDescribedKeyLength).toWellFormed()}…` : text
 }
 
 /** Returns a column of the key that the source does not have. */

@@ -176,7 +176,7 @@ interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
   load: ClickHouseStagedTable
   /** The load of the records that the rows are parts of. */
   records: ClickHouseStagedTable | undefined
-  /** How a merge changes the rows; undefined if the load replaces the table. */
+  /** The rows that a merge changes; undefined if the load replaces the table. */
   merged: MergedRows | undefined
   /** Whether the merge leaves all rows and columns as they are. */
   isUnchanged: boolean

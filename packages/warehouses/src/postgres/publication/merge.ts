@@ -79,9 +79,9 @@ async function changesNothing(pools: PostgresPools, load: PostgresStagedTable, s
         currentShape.partition !== undefined &&
         staging !== undefined &&
         fitsInPlace(load, currentShape, staging)
-      const merged = isComparable ? await countMergedRows(client, load, currentShape, staging) : undefined
+      if (isComparable) await compareWithTable(client, load, currentShape, staging)
       await client.query('rollback')
-      return merged !== undefined && isUnchanged(merged)
+      return isComparable && load.comparison !== undefined && isUnchanged(load.comparison.merged)
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -225,6 +225,17 @@ export async function mergeInPlace(
   }
 }
 
+async function compareWithTable(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  currentShape: PostgresShape,
+  staging: PostgresShape,
+): Promise<void> {
+  const { last } = currentShape
+  if (!last) throw concurrentlyChanged(load)
+  load.comparison = { merged: await countMergedRows(client, load, currentShape, staging), run: last.run }
+}
+
 /** Counts the rows that a merge will change. Compares values in the types of the staging table, which has all columns that are replaced. */
 async function countMergedRows(
   client: ClientBase,
@@ -319,7 +330,7 @@ async function copyRowsToStaging(
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${newTable}`)
-  load.merged = await countMergedRows(client, load, currentShape, completed)
+  if (load.comparison?.run !== last.run) await compareWithTable(client, load, currentShape, completed)
   if (load.keys.length > 0 && keptExpressions.length > 0)
     await client.query(
       `update ${newTable} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}

@@ -85,7 +85,7 @@ export async function planSwap(
     if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements)
     if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
-    if (load.merged) published.merged = load.merged
+    if (load.comparison) published.merged = load.comparison.merged
   }
   for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
