@@ -307,6 +307,7 @@ export interface Runs {
   mode: Generated<string>;
   percentage: number | null;
   planned_tables: Json | null;
+  progress_tables: Json | null;
   rows_per_second: number | null;
   rows_read: Generated<number>;
   rows_rejected: Generated<number>;

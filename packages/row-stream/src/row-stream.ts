@@ -121,6 +121,13 @@ export interface RowStream {
    */
   replaces?: string
   /**
+   * Columns that say which of several rows with the same key counts, if rows are merged by a key of the pipeline: the one with the greatest
+   * values. Rows of equal values are duplicates, which the warehouse refuses.
+   */
+  precedence?: readonly string[]
+  /** Set if the rows are not data of the source, but list the other tables of the run. */
+  listsTables?: true
+  /**
    * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that it marks: true, a
    * number other than 0, or a date.
    */

@@ -56,10 +56,14 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   /** MERGE and APPEND: rows of the tables stay, unless one of the feeds is complete. APPEND ignores the keys of the source. */
   mode?: PublishOptions['mode']
   keepsPrevious?: PublishOptions['keepsPrevious']
-  /** MERGE: the names or labels of the columns that identify a row of the target table, instead of the source's key. */
+  /** The names or labels of the columns that identify a row of the target table, instead of the source's key. Not for APPEND. */
   mergeKey?: readonly string[] | undefined
+  /** Called if rows were not loaded, because other rows with their keys take precedence (`RowStream.precedence`). */
+  onSuperseded?: (rows: number) => void
   /** Called before a publication that replaces the tables although another mode was requested. */
   onReplace?: () => void
+  /** Called before the first row and after the last row of each table with data of the source. */
+  onTable?: { start(table: string): void; finish(rows: number): void }
   onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
   onStaged?: (feeds: StagedFeeds) => Promise<void>
@@ -120,9 +124,11 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
     const partOf = partOfFeed(feed, table, job)
-    const { sparse = false, unread, deletedColumn } = feed
+    const { sparse = false, unread, deletedColumn, listsTables } = feed
+    const precedence = job.mergeKey && table === target.table ? feed.precedence : undefined
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
+    if (!listsTables) job.onTable?.start(table)
     const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
     const { load, written, profile } = await stageFeed(
       feed,
@@ -141,14 +147,21 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
             ...(job.onPlan && { dry: true }),
             ...(partOf && { partOf }),
             ...(deletedColumn !== undefined && { deletedColumn }),
+            ...(listsTables && { listsTables }),
+            ...(precedence && { precedence }),
             otherReplacedTables: [...loads.keys()],
           },
           signal,
         ),
     )
     loads.set(table, load)
-    if (profile) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
-    rows += written.rows
+    if (written.superseded) job.onSuperseded?.(written.superseded)
+    // The profile has measured superseded rows too.
+    if (profile && !written.superseded) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
+    if (!listsTables) {
+      rows += written.rows
+      job.onTable?.finish(written.rows)
+    }
     assertFewRejected(written.rows, rejectedBefore, job)
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) isWholeSource = true
@@ -169,13 +182,11 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     return []
   }
   await storeProfiles(job, mode, loads, profiles)
-  // A load without rows changes nothing, so the previous load can still be undone.
-  const keepsPrevious = job.keepsPrevious && rows > 0
   const feedsToPublish = {
     tables: stagedTables,
     cursors,
     ...(mode && { mode }),
-    ...(keepsPrevious && { keepsPrevious }),
+    ...(job.keepsPrevious && { keepsPrevious: true }),
   }
   await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')

@@ -21,6 +21,14 @@ export interface ShapeRequest {
   hasAllColumns?: boolean
 }
 
+/** The numbers of rows and bytes that a staging table has after `write`. */
+export interface WrittenRows {
+  rows: number
+  bytes: number
+  /** Rows that were removed again, because other rows with their keys take precedence. */
+  superseded?: number
+}
+
 /** The target of a load, and the attempt that loads it. `run`, `attempt` and `staging` name the staging table. */
 export interface LoadTarget {
   schema: string
@@ -33,6 +41,10 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set if each row is a part of a record in another table of the same run. */
   partOf?: PartOf
+  /** Set if the rows list the other tables of the run. */
+  listsTables?: true
+  /** `StagedTable.write` keeps only the rows with the greatest values in these columns, if rows have the same key. */
+  precedence?: readonly string[]
   /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
   deletedColumn?: string
   /** Other tables of the schema that the same run has already staged, and replaces together with this one. */
@@ -70,8 +82,31 @@ export interface TableChange {
   warning?: true
 }
 
+/** The numbers of rows that a load changed in a table in which other rows stay. */
+export interface MergedRows {
+  added: number
+  /** Rows with the same key and at least one other value. */
+  changed: number
+  removed: number
+}
+
+export const noMergedRows: MergedRows = { added: 0, changed: 0, removed: 0 }
+
+/** Returns whether a merge leaves every row as it is. */
+export const isUnchanged = ({ added, changed, removed }: MergedRows): boolean => added + changed + removed === 0
+
+/** Further facts about a published table in the ledger. Stored as JSON. */
+export interface PublicationDetails {
+  /** Rows of the table before the publication. Absent for a new table, and if they are unknown. */
+  rowsBefore?: number
+  /** Absent if the load replaced all rows, and in warehouses that do not count. */
+  merged?: MergedRows
+  /** Set if the rows are not data of the source, but list the other tables of the run. */
+  listsTables?: true
+}
+
 /** One table of a publication. A new table has no `changes` of columns. */
-export interface PublishedTable {
+export interface PublishedTable extends PublicationDetails {
   schema: string
   table: string
   rows: number
@@ -121,6 +156,13 @@ export interface PlannedTable {
   rowsBefore?: number
   rowsAfter: number
   changes: TableChange[]
+  listsTables?: true
+}
+
+/** Returns the tables with data of the source, without the table that lists them. */
+export function dataTablesOf<Table extends Pick<PublicationDetails, 'listsTables'>>(tables: readonly Table[]): Table[] {
+  const dataTables = tables.filter(({ listsTables }) => !listsTables)
+  return dataTables.length > 0 ? dataTables : [...tables]
 }
 
 /** The tables that a run published in one transaction. The warehouse's ledger keeps them, so that a retry finds them. */

@@ -1,5 +1,5 @@
 import type { WriteMode } from '@sluice/contracts'
-import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords } from './load-target.ts'
+import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords, WrittenRows } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
 import type { FeedMemory } from './shape/remembered-feed.ts'
@@ -62,10 +62,9 @@ export interface Loader {
   findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
   typeRules(schema: string): Promise<TypeRules>
   /**
-   * Returns the publication time of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of
-   * `restore`.
+   * Returns the publication of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of `restore`.
    */
-  findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
+  findPrevious(schema: string, table: string): Promise<PreviousRows | undefined>
   /**
    * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one
    * transaction with its ledger row. The tables that the restore replaces are kept, too. Restores cursor and memory
@@ -78,6 +77,12 @@ export interface Loader {
     signal: AbortSignal,
     options?: Pick<PublishOptions, 'onBackgroundWork' | 'onWait'>,
   ): Promise<Publication>
+}
+
+/** The run that published the rows that a restore publishes again. */
+export interface PreviousRows {
+  run: string
+  publishedAt: Date
 }
 
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
@@ -93,7 +98,7 @@ export interface StagedTable extends AsyncDisposable {
    * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
    * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
    */
-  write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  write(content: RowContent, signal: AbortSignal): Promise<WrittenRows>
 }
 
 /** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */

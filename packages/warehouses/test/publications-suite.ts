@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LeaseLost, type LoadTarget, type PublishOptions } from '../src/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from './row-fixtures.ts'
 import { deletesMarkedRows, lawOfIncrements } from './increments-suite.ts'
-import { appendsPartsOnce, lawOfWriteModes } from './write-modes-suite.ts'
+import { appendsPartsOnce, keepsRowsThatTakePrecedence, lawOfWriteModes } from './write-modes-suite.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -197,6 +197,7 @@ export function publicationsSuite(subject: Given): void {
     lawOfIncrements(subject)
     deletesMarkedRows(subject)
     lawOfWriteModes(subject)
+    keepsRowsThatTakePrecedence(subject)
     appendsPartsOnce(subject)
 
     it('can be queried and refused by a gate', async () => {

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { LeaseLost, type PlannedTable, type PlanOptions, type PublishOptions } from '../src/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from './row-fixtures.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
+import { keepsUndoOfUnchangedMerges } from './write-modes-suite.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 const keyed = shape.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
@@ -298,6 +299,8 @@ export function undoSuite(subject: Given): void {
         { numRuns: drawCount({ short: 3, long: 200 }) },
       )
     })
+
+    keepsUndoOfUnchangedMerges(subject)
 
     it('fails with NOTHING_TO_RESTORE after the table was dropped', async () => {
       const { warehouse } = subject

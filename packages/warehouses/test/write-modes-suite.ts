@@ -4,8 +4,8 @@ import type { WriteMode } from '@sluice/contracts'
 import type { RowStream } from '@sluice/row-stream'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { type FeedsToLoad, loadFeeds } from '../src/load-feeds.ts'
-import type { Warehouse } from '../src/warehouse.ts'
+import { type FeedsToLoad, type LoadedTable, loadFeeds } from '../src/load-feeds.ts'
+import type { MergedRows, Warehouse } from '../src/warehouse.ts'
 import { columns, given, never } from './row-fixtures.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
@@ -44,6 +44,18 @@ function rowsAfter(rows: readonly Row[], { step, names, rows: sent }: Load): rea
 
 const pick = (row: Row, names: readonly ('a' | 'b')[]) => Object.fromEntries(names.map((name) => [name, row[name]]))
 const inOrder = (rows: readonly Row[]): string[] => rows.map(({ id, a, b }) => JSON.stringify([id, a, b])).toSorted()
+
+/** Returns how a load changes rows; undefined if it replaces all of them. */
+function countMerged(model: Model | undefined, { step, names, rows }: Load): MergedRows | undefined {
+  if (step === 'REPLACE') return undefined
+  if (step === 'APPEND' || !model) return { added: rows.length, changed: 0, removed: 0 }
+  const loaded = new Map(
+    rows.map((row) => [row.id, inOrder([{ id: row.id, a: null, b: null, ...pick(row, names) }])[0]]),
+  )
+  const matching = model.rows.filter(({ id }) => loaded.has(id))
+  const added = rows.length - new Set(matching.map(({ id }) => id)).size
+  return { added, changed: matching.filter((row) => inOrder([row])[0] !== loaded.get(row.id)).length, removed: 0 }
+}
 
 const digit = fc.constantFrom(null, '1', '2')
 const row = fc.record({ id: fc.constantFrom('1', '2', '3', '4'), a: digit, b: digit })
@@ -90,13 +102,13 @@ export function lawOfWriteModes(subject: Given): void {
             // Without `keepsPrevious`, some warehouses change the rows in place, so a restore goes further back.
             if (one.step === 'RESTORE')
               model = hasUndo && keepsPrevious ? await restore(warehouse, table, model) : model
-            else model = await loadAndCompare(warehouse, table, model, one, keepsPrevious)
+            else model = await loadAndCompare(warehouse, table, model, one, { keepsPrevious, counts: hasUndo })
             if (model) expect(await readRows(warehouse, table)).toEqual(inOrder(model.rows))
             if (model) expect((await warehouse.catalog.findTable('health', table))?.rowCount).toBe(model.rows.length)
           }
         },
       ),
-      { numRuns: drawCount({ short: 5, long: 150 }) },
+      { numRuns: drawCount({ short: 5, long: 150 }), endOnFailure: true },
     )
   })
 }
@@ -106,9 +118,10 @@ async function loadAndCompare(
   table: string,
   model: Model | undefined,
   one: Load,
-  keepsPrevious: boolean,
+  { keepsPrevious, counts }: { keepsPrevious: boolean; counts: boolean },
 ): Promise<Model | undefined> {
   const after = rowsAfter(model?.rows ?? [], one)
+  const shapeBefore = await describeShape(warehouse, table)
   const run = randomUUID()
   const shown: string[][] = []
   const job = (attempt: number): FeedsToLoad => ({
@@ -119,7 +132,7 @@ async function loadAndCompare(
     attempt,
     mode: one.step,
     keepsPrevious,
-    mergeKey: ['id'],
+    mergeKey: one.step === 'MERGE' ? ['id'] : undefined,
     shape: { hasAllColumns: true },
     isCurrentAttempt: async () => true,
     signal: never,
@@ -136,10 +149,22 @@ async function loadAndCompare(
     expect(loaded).toMatchObject({ code: 'DUPLICATE_KEY' })
     return model
   }
-  expect(loaded).toMatchObject([{ table, rows: one.rows.length }])
+  const rowCounts = { rowsBefore: model?.rows.length, merged: counts ? countMerged(model, one) : undefined }
+  expect(loaded).toEqual([expect.objectContaining({ table, rows: one.rows.length })])
+  const [{ rowsBefore, merged }] = loaded as [LoadedTable]
+  expect({ rowsBefore, merged }).toEqual(rowCounts)
   expect(shown).toEqual([inOrder(after)])
   if (one.retried) expect(await loadFeeds(job(2))).toEqual(loaded)
+  // A load that changes nothing is not what a restore undoes.
+  const isUnchanged =
+    one.step !== 'REPLACE' && JSON.stringify(inOrder(after)) === JSON.stringify(inOrder(model?.rows ?? []))
+  if (model && isUnchanged && shapeBefore === (await describeShape(warehouse, table))) return model
   return { rows: after, before: model?.rows }
+}
+
+async function describeShape(warehouse: Warehouse, table: string): Promise<string> {
+  const { columns: shown = [] } = (await warehouse.catalog.findTable('health', table)) ?? {}
+  return JSON.stringify(shown.map(({ name, dataType, primaryKey }) => [name, dataType, primaryKey]))
 }
 
 async function restore(warehouse: Warehouse, table: string, model: Model | undefined): Promise<Model | undefined> {
@@ -164,6 +189,90 @@ const toRow = (names: readonly { name: string }[], cells: readonly unknown[]): R
 async function readRows(warehouse: Warehouse, table: string): Promise<string[]> {
   const names = (await warehouse.catalog.findTable('health', table))!.columns
   return inOrder((await rowsIn(warehouse, table)).map((cells) => toRow(names, cells)))
+}
+
+/** A merge that changes no row of any table of its run does not use up the undo of the run before it. */
+export function keepsUndoOfUnchangedMerges(subject: Given): void {
+  it('restores the rows before the last merge that changed some, in all tables of its run', async () => {
+    const { warehouse } = subject
+    const merge = async (rows: Record<string, [string, string][]>) => {
+      const feeds = Object.entries(rows).map(([table, cells]): RowStream => {
+        const keyed = columns({ id: 'TEXT', a: 'TEXT' }).map((one) => ({ ...one, primaryKey: one.name === 'id' }))
+        return { table, columns: keyed, content: given(cells), cursor: () => ({ loads: (loads += 1) }) }
+      })
+      return loadFeeds({
+        warehouse,
+        feeds: only(...feeds),
+        target: { schema: 'health', table: 'calm' },
+        run: randomUUID(),
+        attempt: 1,
+        mode: 'MERGE',
+        keepsPrevious: true,
+        isCurrentAttempt: async () => true,
+        signal: never,
+        rejected: () => ({ count: 0 }),
+      })
+    }
+    let loads = 0
+    const rows = async () => [await rowsIn(warehouse, 'calm'), await rowsIn(warehouse, 'calm__part')]
+    const first = { calm: [['1', 'x'] as [string, string]], calm__part: [['7', 'p'] as [string, string]] }
+    await merge(first)
+    const before = await rows()
+    await merge({ ...first, calm__part: [['7', 'q']] })
+    const counts = (await merge({ ...first, calm__part: [['7', 'q']] })).map(({ merged }) => merged)
+    expect(counts).toEqual([1, 2].map(() => ({ added: 0, changed: 0, removed: 0 })))
+    await merge({ calm: [['1', 'x']] })
+    expect((await warehouse.loader.findCursor('health', 'calm')) as object).toEqual({ loads })
+    const target = { schema: 'health', table: 'calm', run: randomUUID(), attempt: 1 }
+    await warehouse.loader.restore(target, async () => true, never)
+    expect(await rows()).toEqual(before)
+    await warehouse.loader.restore({ ...target, run: randomUUID() }, async () => true, never)
+    expect(await rows()).toEqual([before[0], [['7', 'q']]])
+  })
+}
+
+/** Rows with the same key are loaded once, if a column of the source says which of them is the last. */
+export function keepsRowsThatTakePrecedence(subject: Given): void {
+  it('publishes the last of several rows with the same key, and refuses two that are equally late', async () => {
+    const { warehouse } = subject
+    const shape = columns({ id: 'TEXT', day: 'INTEGER', part: 'TEXT', note: 'TEXT' })
+    let superseded = 0
+    const merge = (rows: [string, number, string, string | null][]) =>
+      loadFeeds({
+        warehouse,
+        feeds: only({ table: '', columns: shape, content: given(rows), precedence: ['day', 'part'] }),
+        target: { schema: 'health', table: 'ranked' },
+        run: randomUUID(),
+        attempt: 1,
+        mode: 'MERGE',
+        mergeKey: ['id'],
+        shape: { hasAllColumns: true },
+        onSuperseded: (count) => void (superseded += count),
+        isCurrentAttempt: async () => true,
+        signal: never,
+        rejected: () => ({ count: 0 }),
+      })
+    const shown = async () => (await rowsIn(warehouse, 'ranked')).map((row) => JSON.stringify(row)).toSorted()
+    await merge([
+      ['1', 1, 'b', 'x'],
+      ['1', 2, 'a', null],
+      ['1', 2, 'B', 'y'],
+      ['2', 1, 'a', 'z'],
+    ])
+    expect(await shown()).toEqual(['["1",2,"a",null]', '["2",1,"a","z"]'])
+    expect(superseded).toBe(2)
+    const twice: [string, number, string, string][] = [
+      ['3', 2, 'a', 'x'],
+      ['3', 2, 'a', 'y'],
+    ]
+    await expect(merge(twice)).rejects.toMatchObject({ code: 'DUPLICATE_KEY' })
+    await merge([
+      ['2', 3, 'a', 'x'],
+      ['2', 4, 'a', 'y'],
+    ])
+    expect(await shown()).toEqual(['["1",2,"a",null]', '["2",4,"a","y"]'])
+    expect((await warehouse.catalog.findTable('health', 'ranked'))?.rowCount).toBe(2)
+  })
 }
 
 /** Appended rows replace those of the same part of the source, such as an object that changed. */

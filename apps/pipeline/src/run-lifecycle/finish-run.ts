@@ -23,7 +23,8 @@ export interface PublishedTableSize {
 }
 
 /** The publication of one table by a run. */
-export interface TablePublicationRecord extends Pick<PublishedTable, 'rows' | 'bytes' | 'changes'> {
+export interface TablePublicationRecord
+  extends Pick<PublishedTable, 'rows' | 'bytes' | 'changes' | 'rowsBefore' | 'merged'> {
   /** Absent for a restore, and if the mode is unknown. */
   mode?: WriteMode
 }

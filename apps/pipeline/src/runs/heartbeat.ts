@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
+import { toStoredJson } from '../stored-json.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
 import type { Claim } from './claim-run.ts'
 
@@ -16,6 +17,15 @@ export interface Totals {
   bytesPerSecond: number
   /** Estimated seconds until everything is read. */
   secondsLeft: number | null
+  /** The tables that the attempt has started to read, if there are several. */
+  tables?: readonly TableProgress[] | undefined
+}
+
+/** The progress of one of several tables. Stored as JSON. */
+export interface TableProgress {
+  table: string
+  rowsRead: number
+  state: 'READING' | 'READ'
 }
 
 /** The heartbeat of one attempt. Disposing it stops the heartbeat. */
@@ -80,6 +90,7 @@ async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: To
         rows_read: totals.rowsRead,
         rows_rejected: totals.rowsRejected,
         percentage: totals.percentage,
+        ...(totals.tables && { progress_tables: toStoredJson(totals.tables) }),
         rows_per_second: totals.rowsPerSecond,
         bytes_per_second: totals.bytesPerSecond,
         estimated_end:

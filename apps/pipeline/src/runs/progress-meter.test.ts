@@ -63,6 +63,22 @@ describe('progress meter', () => {
     expect(meter.percentage).toBe(99.9)
   })
 
+  it('reports the rows of each table once there are several', () => {
+    const meter = openMeter(() => 0)
+    meter.startTable('patients')
+    meter.progress({ rowsRead: 7 })
+    expect(meter.tables).toBeUndefined()
+    meter.finishTable(6)
+    meter.startTable('visits')
+    meter.progress({ rowsRead: 10 })
+    expect(meter.tables).toEqual([
+      { table: 'patients', rowsRead: 6, state: 'READ' },
+      { table: 'visits', rowsRead: 3, state: 'READING' },
+    ])
+    for (let index = 0; index < 300; index += 1) meter.startTable(`more_${index}`)
+    expect(meter.tables).toHaveLength(200)
+  })
+
   it('keeps its percentage and resets its counters when the source is read again from the start', () => {
     const { meter, read, wait } = metered()
     meter.progress({ bytesTotal: 1_000 })

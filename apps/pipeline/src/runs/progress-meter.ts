@@ -1,4 +1,4 @@
-import type { Totals } from './heartbeat.ts'
+import type { TableProgress, Totals } from './heartbeat.ts'
 import type { RunLog } from './run-log.ts'
 
 /** Measures the progress of a load. Its `Totals` are computed when they are read. */
@@ -6,6 +6,10 @@ export interface ProgressMeter extends Readonly<Totals> {
   /** Sets the totals since this reading of the source started. */
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   rejected(rows: number): void
+  /** Begins the next table of the source. */
+  startTable(table: string): void
+  /** Sets the rows of the current table, which has been read. */
+  finishTable(rows: number): void
   /** Resets the counts because the source is read again. The percentage stays until it is exceeded. */
   startOver(): void
 }
@@ -19,6 +23,9 @@ const leastSpan = 2_000
 /** Publication follows after everything is read, so a running load never shows 100 %. */
 const maxPercentageWhileRunning = 99.9
 
+/** Each heartbeat stores the tables again, so their number is limited to the last ones. */
+const maxReportedTables = 200
+
 interface ProgressSample {
   at: number
   bytes: number
@@ -30,6 +37,9 @@ export function openMeter(now: () => number = () => performance.now()): Progress
   let counts = { bytesRead: 0, bytesTotal: null as number | null, rowsRead: 0, rowsRejected: 0 }
   let samples: ProgressSample[] = [{ at: now(), bytes: 0, rows: 0 }]
   let highest: number | null = null
+  let tables: TableProgress[] = []
+  /** The rows that were read before the current table. */
+  let earlierRows = 0
 
   function sample(): void {
     const at = now()
@@ -54,10 +64,25 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     return highest
   }
 
+  /** Returns the progress of the tables. Rows of the current table count since it began. */
+  function listTables(): TableProgress[] | undefined {
+    if (tables.length < 2) return undefined
+    const rowsRead = Math.max(0, counts.rowsRead - earlierRows)
+    return tables.map((table) => (table.state === 'READ' ? table : { ...table, rowsRead }))
+  }
+
   return {
     progress(totals) {
       counts = { ...counts, ...totals }
       sample()
+    },
+    startTable(table) {
+      earlierRows = counts.rowsRead
+      tables = [...tables, { table, rowsRead: 0, state: 'READING' as const }].slice(-maxReportedTables)
+    },
+    finishTable(rowsRead) {
+      const current = tables.at(-1)
+      if (current) tables = [...tables.slice(0, -1), { ...current, rowsRead, state: 'READ' }]
     },
     rejected: (rows) => void (counts.rowsRejected = rows),
     startOver() {
@@ -73,6 +98,9 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     },
     get rowsRead() {
       return counts.rowsRead
+    },
+    get tables() {
+      return listTables()
     },
     get rowsRejected() {
       return counts.rowsRejected

@@ -1,6 +1,8 @@
 import type { LogQuery, LoadProgress } from '@sluice/contracts'
 import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
+import type { PreviousRows } from '@sluice/warehouses/warehouse'
+import type { TableProgress } from './heartbeat.ts'
 import { successfulStates, underWay } from './run-states.ts'
 
 type RunRow = Selectable<Runs>
@@ -130,6 +132,15 @@ export async function* readRejectedRows(
   }
 }
 
+/**
+ * Returns the time of a publication as the history of the table has it: the end of its run. If the run is no longer kept, returns the
+ * time of the warehouse, which is shortly before.
+ */
+export async function readPublicationTime(db: Kysely<DB>, { run, publishedAt }: PreviousRows): Promise<Date> {
+  const row = await db.selectFrom('runs').select('finished_at').where('uid', '=', run).executeTakeFirst()
+  return row?.finished_at ?? publishedAt
+}
+
 /** Finds the run `uid`. Returns undefined if it belongs to another object or does not exist. */
 export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
   const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
@@ -138,7 +149,8 @@ export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promis
 
 /** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
 export function progressOf(
-  run: Omit<RunRow, 'planned_tables' | 'sealed_input' | 'tables'>,
+  run: Omit<RunRow, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &
+    Partial<Pick<RunRow, 'progress_tables'>>,
   now: Date = new Date(),
 ): LoadProgress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
@@ -154,6 +166,7 @@ export function progressOf(
     ...(percentage !== null && { percentage }),
     rowsPerSecond: Math.round(running ? (run.rows_per_second ?? 0) : average(rowsRead)),
     bytesPerSecond: Math.round(running ? (run.bytes_per_second ?? 0) : average(bytesRead)),
+    ...(run.progress_tables && { tables: run.progress_tables as unknown as TableProgress[] }),
     ...(running && run.estimated_end && run.estimated_end > now && { estimatedEnd: run.estimated_end.toISOString() }),
   }
 }

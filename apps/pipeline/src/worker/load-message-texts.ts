@@ -1,10 +1,39 @@
-import type { RunFile } from '@sluice/contracts'
+import type { RunFile, WriteMode } from '@sluice/contracts'
 import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@sluice/row-stream'
 import type { Claim } from '../runs/claim-run.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
+import { dataTablesOf, type MergedRows } from '@sluice/warehouses/load-target'
 import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
 
 const formatRows = (rows: number) => formatCount(rows, 'row')
+
+/** Returns the sum over all tables, or undefined if it is unknown for one of them. */
+function sumOf<Table>(tables: readonly Table[], count: (table: Table) => number | undefined): number | undefined {
+  const counts = tables.map(count)
+  return counts.includes(undefined) ? undefined : counts.reduce<number>((sum, one) => sum + one!, 0)
+}
+
+/** Describes how a merge changed rows: `2 rows are new, 1 row has changed.` Appended rows are mentioned only if they replaced others. */
+function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | undefined): string {
+  const countOf = (kind: keyof MergedRows) => sumOf(tables, ({ merged }) => merged?.[kind])
+  const [added, changed, removed] = [countOf('added'), countOf('changed'), countOf('removed')]
+  if (added === undefined || changed === undefined || removed === undefined) return ''
+  if (mode === 'APPEND')
+    return removed === 0 ? '' : ` They replaced ${formatCount(removed, 'earlier row')} of changed parts of the source.`
+  if (mode !== 'MERGE') return ''
+  const texts = [
+    ...(added > 0 ? [`${formatRows(added)} ${added === 1 ? 'is' : 'are'} new`] : []),
+    ...(changed > 0 ? [`${formatRows(changed)} changed`] : []),
+    ...(removed > 0 ? [`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`] : []),
+  ]
+  return texts.length === 0 ? ' No row changed.' : ` ${texts.join(', ')}.`
+}
+
+/** Says how many rows of earlier loads a run replaced, although the pipeline usually keeps them. */
+function describeReplacedRows(tables: readonly LoadedTable[]): string {
+  const rows = sumOf(tables, ({ rowsBefore = 0 }) => rowsBefore) ?? 0
+  return rows === 0 ? '' : ` All ${formatRows(rows)} of earlier loads ${rows === 1 ? 'was' : 'were'} replaced.`
+}
 
 interface LoadCounts {
   rejected: number
@@ -14,6 +43,10 @@ interface LoadCounts {
   isMerged?: boolean | undefined
   /** Whether rows of earlier loads stay, so that a source without rows changes nothing. */
   keepsRows?: boolean
+  /** The mode in which the rows were written, if it is known. */
+  mode?: WriteMode | undefined
+  /** Whether the run replaced rows that other runs of the pipeline keep. */
+  replacesEarlierLoads?: boolean
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
 }
@@ -39,11 +72,20 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
 }
 
 export function describeLoad(
-  tables: readonly LoadedTable[],
-  { rejected, sourceRows = 0, isMerged, keepsRows = false, isDataset = false }: LoadCounts,
+  allTables: readonly LoadedTable[],
+  {
+    rejected,
+    sourceRows = 0,
+    isMerged,
+    keepsRows = false,
+    mode,
+    replacesEarlierLoads = false,
+    isDataset = false,
+  }: LoadCounts,
 ): string {
-  if (tables.length === 0)
+  if (allTables.length === 0)
     return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
+  const tables = dataTablesOf(allTables)
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const target = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
@@ -56,7 +98,7 @@ export function describeLoad(
           ? ' Nothing is new in the source.'
           : ' The source has no rows, so the table is empty now.'
   const empty = rows === 0 && isMerged !== undefined ? whyEmpty : ''
-  const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
+  const changes = allTables.flatMap((table) => table.changes.map((change) => ({ table, change })))
   // Changes of whole tables come first, because the message names only three changes.
   const changed = [
     ...changes.filter(({ change }) => change.column === ''),
@@ -70,15 +112,25 @@ export function describeLoad(
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${target}.${empty}${changeTexts}${moreText}`, advice, {
-    isDataset,
-  })
+  const rowTexts = replacesEarlierLoads
+    ? describeReplacedRows(tables)
+    : rows > 0 || empty === ''
+      ? describeMergedRows(tables, mode)
+      : ''
+  const loaded = withAdvice(
+    `Loaded ${formatRows(rows)} into ${target}.${rowTexts}${empty}${changeTexts}${moreText}`,
+    advice,
+    {
+      isDataset,
+    },
+  )
   if (rejected === 0) return loaded
   return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
-export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
+export function describeDryRun(allTables: readonly PlannedTable[], rejected: number): string {
+  const tables = dataTablesOf(allTables)
   const tableTexts = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
@@ -86,14 +138,15 @@ export function describeDryRun(tables: readonly PlannedTable[], rejected: number
   const moreText = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${moreText}`
-  const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
+  const changes = allTables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
   const rejectedSentence = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
   return `Dry run: nothing was published. ${would}${changed}${rejectedSentence}`
 }
 
-/** Returns the message of a restore. `publishedAt`: the first publication of the restored rows. */
-export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Date): string {
+/** Returns the message of a restore. `publishedAt`: the publication of the restored rows. */
+export function describeRestore(allTables: readonly LoadedTable[], publishedAt?: Date): string {
+  const tables = dataTablesOf(allTables)
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const [first] = tables
   const target = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
@@ -109,6 +162,9 @@ function severalTables(tables: readonly LoadedTable[]): string {
   const moreText = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
   return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
+
+export const describeSuperseded = (rows: number): string =>
+  `${formatRows(rows)} of the source ${rows === 1 ? 'was' : 'were'} not loaded, because objects that changed later have rows with the same mergeKey.`
 
 export function describeChange(
   { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,

@@ -30,7 +30,7 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
 import { qualityGate } from './quality-gate.ts'
-import { describeFile, type Hints, describeChange, describeDryRun } from './load-message-texts.ts'
+import { describeFile, type Hints, describeChange, describeDryRun, describeSuperseded } from './load-message-texts.ts'
 import { RunHints } from './run-hints.ts'
 import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
@@ -94,6 +94,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
       mode: writeModeOf(claim, pipeline, undefined),
+      replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && isRebuild(claim.input),
       isDataset: isDatasetRun(claim),
     })
   }
@@ -107,6 +108,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     isMerged: merged,
     keepsRows: merged && pipeline.writeMode !== 'REPLACE',
     mode: writeModeOf(claim, pipeline, merged),
+    replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !merged,
     ownTable: pipeline,
     fullReadReason: whole,
     nothingNew,
@@ -175,7 +177,11 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
     state:
       nothingNew !== undefined ||
       hasWarning(
-        tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
+        tables.map(({ rowsAfter, changes, listsTables }) => ({
+          rows: rowsAfter,
+          changes,
+          ...(listsTables && { listsTables }),
+        })),
         rejected,
         merged,
       )
@@ -337,13 +343,16 @@ async function stageAndPublish(
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
     ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
-    ...(keepsRows(writeMode) && { keepsPrevious: true, mergeKey: pipeline.mergeKey ?? undefined }),
+    ...(keepsRows(writeMode) && { keepsPrevious: true }),
+    ...(pipeline.writeMode === 'MERGE' && { mergeKey: pipeline.mergeKey ?? undefined }),
+    onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSuperseded(rows)),
     shape: {
       ...(keepsRows(writeMode) && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,
       rebuild: isRebuild(input),
       definition,
     },
+    onTable: { start: meter.startTable, finish: meter.finishTable },
     onReplace: () => void (merged = false),
     onRowsStaged: (rows) => void (sourceRows = rows),
     ...(onPlan && { onPlan, retain: false }),

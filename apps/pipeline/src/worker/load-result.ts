@@ -1,6 +1,7 @@
 import type { WriteMode } from '@sluice/contracts'
 import { listFurtherTables } from '../deleted-tables/table-ownership.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
+import { dataTablesOf } from '@sluice/warehouses/load-target'
 import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
@@ -26,8 +27,17 @@ export async function publishedTables(
   const publicationOf = (name: string) => {
     const published = loaded.find(({ table }) => table === name)
     if (!published) return {}
-    const { rows, bytes, changes } = published
-    return { publication: { rows, bytes, changes, ...(mode && { mode }) } }
+    const { rows, bytes, changes, rowsBefore, merged } = published
+    return {
+      publication: {
+        rows,
+        bytes,
+        changes,
+        ...(mode && { mode }),
+        ...(rowsBefore !== undefined && { rowsBefore }),
+        ...(merged && { merged }),
+      },
+    }
   }
   const { schema } = ownTable
   try {
@@ -57,6 +67,8 @@ interface LoadSummary {
   keepsRows?: boolean
   /** The mode in which the rows were written, if it is known. */
   mode?: WriteMode | undefined
+  /** Whether the run replaced rows that other runs of the pipeline keep. */
+  replacesEarlierLoads?: boolean
   ownTable?: OwnTable
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
@@ -77,6 +89,7 @@ export async function createLoadSuccess(
     isMerged,
     keepsRows = false,
     mode,
+    replacesEarlierLoads = false,
     ownTable,
     fullReadReason,
     nothingNew,
@@ -84,14 +97,16 @@ export async function createLoadSuccess(
     isDataset = false,
   }: LoadSummary = {},
 ): Promise<RunSuccess> {
-  const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
+  const dataTables = dataTablesOf(tables)
+  const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state:
       nothingNew !== undefined || hasWarning(tables, rejected, isMerged && !(keepsRows && tables.length > 0))
         ? 'WARNING'
         : 'OK',
     message: [
-      nothingNew ?? describeLoad(tables, { rejected, sourceRows, isMerged, keepsRows, isDataset }),
+      nothingNew ??
+        describeLoad(tables, { rejected, sourceRows, isMerged, keepsRows, mode, replacesEarlierLoads, isDataset }),
       describeHints(hints, { isDataset }),
       fullReadReason,
     ]
@@ -105,10 +120,10 @@ export async function createLoadSuccess(
 }
 
 export const hasWarning = (
-  tables: readonly Pick<LoadedTable, 'rows' | 'changes'>[],
+  tables: readonly Pick<LoadedTable, 'rows' | 'changes' | 'listsTables'>[],
   rejected: number,
   isMerged: boolean | undefined,
 ): boolean =>
   rejected > 0 ||
-  (!isMerged && tables.every(({ rows }) => rows === 0)) ||
+  (!isMerged && dataTablesOf(tables).every(({ rows }) => rows === 0)) ||
   tables.some(({ changes }) => changes.some(({ warning }) => warning))

@@ -1,9 +1,11 @@
 import { isTableDropPending } from '../deleted-tables/pending-drops.ts'
 import { type WarehouseKind, assertUndo } from '@sluice/warehouses/warehouse-kinds'
+import { dataTablesOf } from '@sluice/warehouses/load-target'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { readPipeline } from './read-pipeline.ts'
 import { describeChange, describeRestore } from './load-message-texts.ts'
 import { publishedTables } from './load-result.ts'
+import { readPublicationTime } from '../runs/read-runs.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
@@ -24,6 +26,7 @@ export async function restorePipeline(context: RunContext, attempt: RunAttempt):
       `The table ${schema}.${table} still has the rows of a deleted pipeline, which cannot be restored. Run this pipeline to load its own rows.`,
     )
   const previous = await warehouse.loader.findPrevious(schema, table)
+  const previousTime = previous && (await readPublicationTime(context.db, previous))
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const onWait = (reason: string) => log.write('WARN', 'MEDIUM', reason)
   const publication = await warehouse.loader.restore(target, sendHeartbeat, signal, {
@@ -32,10 +35,10 @@ export async function restorePipeline(context: RunContext, attempt: RunAttempt):
   })
   for (const one of publication.tables)
     for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
-  return presentRestore(warehouse, publication, previous?.publishedAt)
+  return presentRestore(warehouse, publication, previousTime)
 }
 
-/** Returns the result of a restore. `publishedAt`: the first publication of the restored rows, if it is known. */
+/** Returns the result of a restore. `publishedAt`: the publication of the restored rows, if it is known. */
 export async function presentRestore(
   warehouse: Warehouse,
   publication: Publication,
@@ -44,7 +47,7 @@ export async function presentRestore(
   return {
     state: 'OK',
     message: describeRestore(publication.tables, publishedAt),
-    rowsWritten: publication.rows,
+    rowsWritten: dataTablesOf(publication.tables).reduce((sum, { rows }) => sum + rows, 0),
     bytesWritten: 0,
     rowsRejected: 0,
     tables: await publishedTables(warehouse, publication.tables),

@@ -201,7 +201,15 @@ describe('monthly files with writeMode APPEND', () => {
   it('start again with a run that rebuilds the table', async () => {
     const path = await made({ writeMode: 'APPEND' })
     await load(path, 'id\n1\n')
-    await load(path, 'town\nOslo\n', { rebuild: true })
+    await load(path, 'id\n2\n')
+    const rebuilt = await load(path, 'town\nOslo\n', { rebuild: true })
+    expect(rebuilt.message).toMatch(/^Loaded 1 row into \S+\. All 2 rows of earlier loads were replaced\./)
+    const { body: logs } = await owner.get(`${path}/logs?taskId=${rebuilt.taskId}`).expect(200)
+    expect(logs.map(({ message }: { message: string }) => message)).toContain(rebuilt.message)
+    expect((await owner.get(`${path}/publications`).expect(200)).body[0]).toMatchObject({
+      writeMode: 'REPLACE',
+      tables: [{ rowsBefore: 2, rowsAfter: 1 }],
+    })
     expect(await rowsOf(path)).toEqual(['Oslo'])
     await load(path, 'town\nBergen\n')
     expect(await rowsOf(path)).toEqual(['Bergen', 'Oslo'])
@@ -231,11 +239,25 @@ describe('files with writeMode MERGE', () => {
     expect(await load(path, 'Case No,State,Note\n2,closed,\n3,open,c\n')).toMatchObject({
       status: 'OK',
       rowsWritten: 2,
+      message: expect.stringMatching(/^Loaded 2 rows into \S+\. 1 row is new, 1 row changed\.$/),
     })
     const merged = ['1 open a', '2 closed ', '3 open c']
     expect(await rowsOf(path)).toEqual(merged)
-    expect(await run(path)).toMatchObject({ status: 'OK', rowsWritten: 2 })
+    const noChange = /^Loaded 2 rows into \S+\. No row changed\.$/
+    const unchanged = { status: 'OK', rowsWritten: 2, message: expect.stringMatching(noChange) }
+    expect(await run(path)).toMatchObject(unchanged)
     expect(await rowsOf(path)).toEqual(merged)
+    expect((await owner.get(`${path}/publications`).expect(200)).body).toMatchObject([
+      {
+        message: expect.stringMatching(noChange),
+        tables: [{ rowsBefore: 3, rowsAfter: 3, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }],
+      },
+      { tables: [{ rowsBefore: 2, rowsAfter: 3, rowsWritten: 2, rowsAdded: 1, rowsChanged: 1, rowsRemoved: 0 }] },
+      { tables: [{ rowsWritten: 2, rowsAfter: 2, rowsAdded: 2, rowsChanged: 0, rowsRemoved: 0 }] },
+    ])
+    // The run without changes is not what a restore undoes.
+    await run(path, {}, 'restore')
+    expect(await rowsOf(path)).toEqual(['1 open a', '2 open b'])
     await run(path, {}, 'restore')
     expect(await rowsOf(path)).toEqual(merged)
     const { columns } = (await owner.get(`${path}/table`).expect(200)).body
@@ -278,6 +300,21 @@ describe('files with writeMode MERGE', () => {
     expect(await rowsOf(path)).toEqual(['1 a Oslo', '2 a Hamar', '2 a Vadso', 'x1 a Bergen'])
   })
 
+  it('are compared when they are uploaded, up to a number of rows', async () => {
+    const path = await merging(['Case No', 'Year'])
+    const checkKeys = async (...lines: string[]) =>
+      (await upload(path, ['# a list of cases', 'Case No,Year,Note', ...lines, ''].join('\n'))).mismatch
+    expect(await checkKeys('1,2026,a', '1,2025,b')).toBeUndefined()
+    expect(await checkKeys('1,2026,"a', 'b"', '2,2026,c', '1,2026,d')).toBe(
+      'A run would fail: lines 3 and 6 have the same key (Case No = 1, Year = 2026). Correct the source, or choose another mergeKey.',
+    )
+    expect(await checkKeys('1,2026,a', '2,,b')).toBe(
+      'A run would fail: line 4 has no value in "Year", which is in mergeKey.',
+    )
+    const long = Array.from({ length: 20_000 }, (_, index) => `${index},2026,x`)
+    expect(await checkKeys(...long, '4,2026,y')).toBeUndefined()
+  })
+
   it('are announced by a preview whose rows cannot be merged', async () => {
     const path = await merging(['id'])
     await upload(path, 'id,n\n1,a\n1,b\n,c\n')
@@ -290,8 +327,7 @@ describe('files with writeMode MERGE', () => {
       return body.notes.filter((note: string) => note.startsWith('A run would'))
     }
     expect(await notes()).toEqual([
-      'A run would fail: a row has no value in a column of mergeKey.',
-      'A run would fail: two rows have the same values in the columns of mergeKey.',
+      'A run would fail: lines 2 and 3 have the same key (id = 1). Correct the source, or choose another mergeKey.',
     ])
     expect(await notes({ mergeKey: ['n'] })).toEqual([])
     expect(await notes({ mergeKey: ['x'] })).toEqual([expect.stringMatching(/^A run would fail: .*no column "x"/)])
@@ -315,6 +351,8 @@ describe('the publications of a pipeline', () => {
     const restored = await run(path, {}, 'restore')
 
     const { body, headers } = await list()
+    // The message names the publication by the time in this list.
+    expect(restored.message).toContain(`the rows that were published at ${body[2].published}.`)
     expect(headers['x-total-count']).toBe('4')
     expect(body).toMatchObject([
       {

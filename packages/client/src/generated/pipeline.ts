@@ -3231,6 +3231,8 @@ export interface Progress {
   bytesPerSecond: number
   /** Estimated time when reading ends, at the current rate. */
   estimatedEnd?: string
+  /** The tables that a run has started to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING. */
+  tables?: TableProgress[]
 }
 
 export interface PublicColumn {
@@ -3370,6 +3372,14 @@ export interface PublishedTable {
   table: string
   /** Rows of this run, after its transformation. */
   rowsWritten: number
+  /** For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`. */
+  rowsAdded?: number
+  /** For APPEND and MERGE: rows of which a value changed. If `rowsAdded`, `rowsChanged` and `rowsRemoved` are 0, no row changed, and a restore undoes the publication before. */
+  rowsChanged?: number
+  /** For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source. */
+  rowsRemoved?: number
+  /** Rows of the whole table before the publication. Absent for a new table. */
+  rowsBefore?: number
   /** Rows of the whole table after the publication. */
   rowsAfter: number
   bytesWritten: number
@@ -4742,6 +4752,14 @@ export interface TableProfile {
   columns: ColumnProfile[]
 }
 
+export interface TableProgress {
+  table: string
+  /** Rows so far. */
+  rowsRead: number
+  /** All tables are published together after the last one has been read. */
+  state: "READING" | "READ"
+}
+
 export interface TablePublication {
   /** The run. */
   taskId: string
@@ -4758,6 +4776,8 @@ export interface TablePublication {
   /** Rows of the source that were read. */
   rowsRead: number
   rowsRejected: number
+  /** The message of the run. */
+  message?: string
   tables: PublishedTable[]
 }
 

@@ -93,5 +93,5 @@ function createContentsStream(contents: readonly TableContent[], cursor: () => u
   }
   const content = { format: 'copy-binary' as const, rows }
   // The list has one row for each table, also if the rows of the tables are appended.
-  return { table: '', columns: [...contentsColumns], content, replaces: 'table_name', cursor }
+  return { table: '', columns: [...contentsColumns], content, replaces: 'table_name', listsTables: true, cursor }
 }

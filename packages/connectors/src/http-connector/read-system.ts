@@ -66,7 +66,7 @@ export async function* readSpooledSystem(
     stack.defer(() => closeTable(contentsTable))
     // The list has one row for each table, also if the rows of the tables are appended.
     for await (const feed of attachCursor(openStream(contentsTable), nextState))
-      yield { ...feed, replaces: 'table_name' }
+      yield { ...feed, replaces: 'table_name', listsTables: true }
   }
   for (const { table, stream } of allTables) {
     const tableStreams = openStream(table, stream)

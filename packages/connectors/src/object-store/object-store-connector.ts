@@ -103,10 +103,10 @@ type StoreSettings = Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' | 'CLOU
 const readsOnlyNew = ({ writeMode }: ReadRequest): boolean => writeMode === 'APPEND' || writeMode === 'MERGE'
 
 function createObjectsRequest(request: ReadRequest): ObjectsRequest {
-  const { settings, cursor, mode, reset } = request
+  const { settings, cursor, mode, reset, writeMode } = request
   const { key } = settings as StoreSettings
   const continues = mode === 'INCREMENTAL' || readsOnlyNew(request)
-  return { key, settings, ...(continues && !reset && { cursor }) }
+  return { key, settings, ...(writeMode && { writeMode }), ...(continues && !reset && { cursor }) }
 }
 
 /** Returns the options of the file reader. The delimiter is a separate setting of object stores; formats other than CSV ignore it. */

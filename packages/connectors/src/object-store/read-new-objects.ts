@@ -1,5 +1,5 @@
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
-import { objectKeyName, omitOwnColumns } from './many-objects/combined-table.ts'
+import { objectKeyName, objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
 import type { ObjectReading } from './read-object.ts'
 import {
   createLoadedObjects,
@@ -11,6 +11,7 @@ import {
 } from './read-objects.ts'
 import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
 import { selectObjects, sortByKey } from './select-objects.ts'
+import type { StoredObject } from './object-store.ts'
 
 /**
  * Reads the objects that are new or changed since the loads in the cursor, for rows that are added to the table or merged into it. Rows of
@@ -19,7 +20,7 @@ import { selectObjects, sortByKey } from './select-objects.ts'
  */
 export async function* readNewObjects(
   reading: ObjectReading,
-  { key, settings, cursor }: ObjectsRequest,
+  { key, settings, cursor, writeMode }: ObjectsRequest,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
@@ -35,6 +36,7 @@ export async function* readNewObjects(
   report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changed])
   if (objectsToRead.length === 0) return
+  if (writeMode === 'APPEND' && !single) assertEarlierRowsKnown(before, changed)
   const counts = new Map<string, number>()
   const feeds = single
     ? readSingleObject(reading, objectsToRead[0]!, report, signal)
@@ -51,12 +53,31 @@ export async function* readNewObjects(
       return {
         ...loaded,
         objects: { ...before.objects, ...loaded.objects },
-        rows: { ...before.rows, ...loaded.rows },
+        rows: { ...omitKeys(before.rows, objectsToRead), ...loaded.rows },
       }
     }
     const replaces = !single && changed.length > 0 && { replaces: objectKeyName }
-    yield { ...feed, ...replaces, cursor }
+    yield { ...feed, ...replaces, ...(!single && { precedence: objectPrecedence }), cursor }
   }
+}
+
+/**
+ * Throws OBJECT_ROWS_UNKNOWN if a changed object was loaded as a single one. Its rows in the table then have no object key, so its new rows
+ * cannot replace them, and the table would have both.
+ */
+function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changed: readonly StoredObject[]): void {
+  const unknown = changed.find(({ key }) => !Object.hasOwn(rows, key))
+  if (!unknown) return
+  throw new SourceProblem(
+    'OBJECT_ROWS_UNKNOWN',
+    `"${unknown.key}" changed, and its earlier rows cannot be replaced: they were loaded while it was the only object of the pipeline, so they have no ${objectKeyName}. The old data stays. Exclude the object from the key of the pipeline, or run once with "rebuild": true, which replaces all rows of the table by those of the objects that exist now.`,
+  )
+}
+
+/** Returns the counts without those of the objects, which a load as a single object does not count. */
+const omitKeys = (rows: Readonly<Record<string, number>>, objects: readonly StoredObject[]) => {
+  const keys = new Set(objects.map(({ key }) => key))
+  return Object.fromEntries(Object.entries(rows).filter(([key]) => !keys.has(key)))
 }
 
 function parseLoadedObjects(cursor: unknown): Pick<LoadedObjects, 'objects' | 'rows' | 'columns'> {

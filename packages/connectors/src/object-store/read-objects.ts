@@ -4,7 +4,8 @@ import { type SelectedObjects, selectObjects, sortByKey } from './select-objects
 import type { StoredObject } from './object-store.ts'
 import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
 import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
-import { omitOwnColumns } from './many-objects/combined-table.ts'
+import { objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
+import type { WriteMode } from '@sluice/contracts'
 import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {
@@ -12,6 +13,7 @@ export interface ObjectsRequest {
   /** All settings that influence the rows, without secrets. */
   settings: unknown
   cursor?: unknown
+  writeMode?: WriteMode
 }
 
 /** Objects that are new since the previous load, and those that did not change. */
@@ -60,6 +62,7 @@ export async function* readObjects(
   for await (const feed of feeds)
     yield {
       ...feed,
+      ...(!single && { precedence: objectPrecedence }),
       cursor: () => createLoadedObjects(settings, objects, single ? [] : omitOwnColumns(feed.columns), counts),
     }
 }

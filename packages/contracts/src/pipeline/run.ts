@@ -57,6 +57,25 @@ export const LoadProgress = defineContract(
         ...Timestamp,
         description: 'Estimated time when reading ends, at the current rate.',
       }),
+      tables: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              table: SingleLineText,
+              rowsRead: { ...NonNegativeInteger, description: 'Rows so far.' },
+              state: Type.Enum(['READING', 'READ'], {
+                description: 'All tables are published together after the last one has been read.',
+              }),
+            },
+            { ...noUnknownFields, title: 'TableProgress' },
+          ),
+          {
+            maxItems: 200,
+            description:
+              'The tables that a run has started to read, if it fills several; the last 200 of them. Absent in lists over several objects. If the run failed during a table, its state is READING.',
+          },
+        ),
+      ),
     },
     noUnknownFields,
   ),
@@ -231,12 +250,32 @@ export const TablePublication = defineContract(
       file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
       rowsRead: { ...NonNegativeInteger, description: 'Rows of the source that were read.' },
       rowsRejected: NonNegativeInteger,
+      message: Type.Optional({ ...LongText, description: 'The message of the run.' }),
       tables: Type.Array(
         Type.Object(
           {
             schema: SingleLineText,
             table: SingleLineText,
             rowsWritten: { ...NonNegativeInteger, description: 'Rows of this run, after its transformation.' },
+            rowsAdded: Type.Optional({
+              ...NonNegativeInteger,
+              description:
+                'For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`.',
+            }),
+            rowsChanged: Type.Optional({
+              ...NonNegativeInteger,
+              description:
+                'For APPEND and MERGE: rows of which a value changed. If `rowsAdded`, `rowsChanged` and `rowsRemoved` are 0, no row changed, and a restore undoes the publication before.',
+            }),
+            rowsRemoved: Type.Optional({
+              ...NonNegativeInteger,
+              description:
+                'For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source.',
+            }),
+            rowsBefore: Type.Optional({
+              ...NonNegativeInteger,
+              description: 'Rows of the whole table before the publication. Absent for a new table.',
+            }),
             rowsAfter: { ...NonNegativeInteger, description: 'Rows of the whole table after the publication.' },
             bytesWritten: NonNegativeInteger,
             changes: TableChanges,

@@ -109,23 +109,21 @@ export async function groupAlikeTexts(
   onProgress: () => void,
   signal: AbortSignal,
 ): Promise<AlikeTextGroup[]> {
-  const groups: AlikeTextGroup[] = []
-  for (let remaining = segments; remaining.length > 0; ) {
-    const job: AlikeTextsJob = { file, segments: [...remaining], options, limits: defaultDelimitedLimits }
-    const result = await findInThread(job, onProgress, signal)
-    const pick = (indexes: readonly number[]) => indexes.map((index) => remaining[index]!)
-    groups.push(new AlikeTextGroup(file, pick(result.alike), result))
-    remaining = pick(result.others)
-  }
-  return groups
+  if (segments.length === 0) return []
+  const job: AlikeTextsJob = { file, segments: [...segments], options, limits: defaultDelimitedLimits }
+  const results = await groupInThread(job, onProgress, signal)
+  return results.map((result) => {
+    const segmentsOfGroup = result.alike.map((index) => segments[index]!)
+    return new AlikeTextGroup(file, segmentsOfGroup, result)
+  })
 }
 
-async function findInThread(
+async function groupInThread(
   job: AlikeTextsJob,
   onProgress: () => void,
   signal: AbortSignal,
-): Promise<AlikeTextsResult> {
-  await using thread = startReaderThread<AlikeTextsResult>('csv', job, { reading: job.segments[0]!.name }, signal)
+): Promise<AlikeTextsResult[]> {
+  await using thread = startReaderThread<AlikeTextsResult[]>('csv', job, { reading: job.segments[0]!.name }, signal)
   for (;;) {
     const message = await thread.receive()
     onProgress()

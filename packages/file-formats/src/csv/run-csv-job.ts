@@ -10,7 +10,7 @@ import { TextFile } from '../delimited/text-file.ts'
 import type { JobPort } from '../reader-thread-protocol.ts'
 import { type CsvJob, readCsvFile, scanner, sendRows } from './csv-job.ts'
 
-/** Finds the texts in a file that can be read as one. */
+/** Groups the texts in a file that can be read as one. */
 export interface AlikeTextsJob {
   /** The descriptor of a file of this process. */
   file: number
@@ -19,8 +19,7 @@ export interface AlikeTextsJob {
   limits: DelimitedLimits
 }
 
-export interface AlikeTextsResult
-  extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'others' | 'notes' | 'unread'> {
+export interface AlikeTextsResult extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'notes' | 'unread'> {
   dialect: DelimitedDialect
   /** Text for users, as a part of a sentence. */
   guesses: string
@@ -55,26 +54,16 @@ export function runCsvJob(job: CsvJob | AlikeTextsJob | TextPartsJob, port: JobP
 async function groupTexts(
   { file: descriptor, segments, options, limits }: AlikeTextsJob,
   port: JobPort,
-): Promise<AlikeTextsResult> {
+): Promise<AlikeTextsResult[]> {
   using file = new TextFile(descriptor, segments[0]!.name)
   const onText = () => port.progress({ bytesRead: 0 })
-  const { detected, parts, known, alike, others, notes, unread } = findAlikeTexts(
-    file,
-    segments,
-    { options, limits, wasm: scanner },
-    onText,
-  )
-  const { dialect, guesses } = detected
-  return {
-    parts,
-    known,
-    alike,
-    others,
-    dialect,
-    guesses: describeGuesses(guesses),
+  const groups = findAlikeTexts(file, segments, { options, limits, wasm: scanner }, onText)
+  return groups.map(({ detected, notes, ...group }) => ({
+    ...group,
+    dialect: detected.dialect,
+    guesses: describeGuesses(detected.guesses),
     notes: [...detected.notes, ...notes],
-    unread,
-  }
+  }))
 }
 
 async function readTextParts(

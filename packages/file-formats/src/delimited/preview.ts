@@ -40,6 +40,8 @@ export interface DelimitedPreview {
   columns: PreviewColumn[]
   /** The first rows that fit, as a load would write them: each a tuple of PostgreSQL's binary COPY. */
   tuples: Buffer[]
+  /** The line on which each of these rows begins, counted from 1. */
+  lines: number[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
   /** Number of rows that were read, number of those that a load would reject, and whether they are all rows of the file. */
@@ -90,10 +92,11 @@ function readFirstRows(
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   maxRows: number,
-): Pick<DelimitedPreview, 'tuples' | 'rejected' | 'sample'> {
+): Pick<DelimitedPreview, 'tuples' | 'lines' | 'rejected' | 'sample'> {
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const tuples: Buffer[] = []
+  const lines: number[] = []
   const rejected: RejectedRow[] = []
   let rejectedRows = 0
   const reject = (row: RejectedRow) => {
@@ -120,9 +123,12 @@ function readFirstRows(
     } else if ('refusedBy' in sampled) {
       const { refusedBy } = sampled
       reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
-    } else if (tuples.length < maxRows) tuples.push(sampled.tuple)
+    } else if (tuples.length < maxRows) {
+      tuples.push(sampled.tuple)
+      lines.push(records.line)
+    }
   }
-  return { tuples, rejected, sample: { rows, rejected: rejectedRows, complete } }
+  return { tuples, lines, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }
 
 /** The result for one record: its tuple, the column that refuses its value, a wrong number of fields, or the need for wider types. */

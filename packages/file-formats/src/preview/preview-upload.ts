@@ -27,7 +27,7 @@ export async function previewUpload(
   using opened = await openUpload({ ...upload, options, firstBytes, expectedFormat: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: maxRows }
   const preview = await previewInThread(job, signal)
-  const { columns, tuples, sample, guesses, notes, description, hasSeenAllRows } = preview
+  const { columns, tuples, lines, sample, guesses, notes, description, hasSeenAllRows } = preview
   const rejected = await firstRejected(preview.rejected, opened)
   const rows = readRows(tuples, columns)
   const isComplete = opened.complete && sample.complete
@@ -50,6 +50,8 @@ export async function previewUpload(
       return { name: names[index]!, label, dataType, ...decimal, ...known }
     }),
     rows,
+    // The lines of a text that was made from a workbook or JSON are not those of the file.
+    ...(opened.dialect === undefined && { lines: lines.slice(0, rows.length) }),
     rejected,
     notes: [
       ...unreadParts,

@@ -9,6 +9,8 @@ export type PreviewCell = string | number | boolean | null | object
 export interface SourcePreview {
   columns: Column[]
   rows: PreviewCell[][]
+  /** The line of the file on which each row begins, counted from 1. Absent for sources without lines. */
+  lines?: number[]
   /** The rejected rows among them. */
   rejected: RejectedRow[]
   /** Notes as sentences. */

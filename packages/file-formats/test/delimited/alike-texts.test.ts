@@ -2,27 +2,32 @@ import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import type { RejectedRow } from '@sluice/row-stream'
 import fc from 'fast-check'
-import { type AlikeTexts, findAlikeTexts } from '../../src/delimited/alike-texts/find-alike-texts.ts'
+import { findAlikeTexts } from '../../src/delimited/alike-texts/find-alike-texts.ts'
 import { DelimitedReader, type KnownColumns } from '../../src/delimited/delimited-reader.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimited/limits.ts'
-import type { TextPart } from '../../src/delimited/alike-texts/text-part.ts'
+import type { TextPart, TextSegment } from '../../src/delimited/alike-texts/text-part.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { textOf } from './read-text.ts'
 import { tuplesOf } from './tuples.ts'
 
 const wasm = startScanner()
 
-/** Groups texts that lie one after the other in a file. */
-function group(texts: readonly string[], options: DelimitedOptions = {}, limits = defaultDelimitedLimits) {
-  const file = textOf(texts.join(''))
+function toSegments(texts: readonly string[]): TextSegment[] {
   let to = 0
-  const segments = texts.map((text, index) => {
+  return texts.map((text, index) => {
     const from = to
     to += Buffer.byteLength(text)
     return { name: `text ${index}`, from, to }
   })
-  return { file, alike: findAlikeTexts(file, segments, { options, limits, wasm }) }
+}
+
+/** Groups texts that lie one after the other in a file. */
+function group(texts: readonly string[], options: DelimitedOptions = {}, limits = defaultDelimitedLimits) {
+  const file = textOf(texts.join(''))
+  const segments = toSegments(texts)
+  const [first, ...others] = findAlikeTexts(file, segments, { options, limits, wasm })
+  return { file, alike: { ...first!, others: others.flatMap(({ alike }) => alike).toSorted((a, b) => a - b) } }
 }
 
 /** The end of the rows of a text: its index as a text, and the number of the row. */
@@ -68,7 +73,7 @@ function readGroup(
   }
 }
 
-const groupsOf = ({ alike, others }: AlikeTexts) => [alike, others]
+const groupsOf = ({ alike, others }: ReturnType<typeof group>['alike']) => [alike, others]
 
 describe('texts with the same first lines', () => {
   it('are read as one, with their own rows, numbers and lines', () => {
@@ -124,6 +129,36 @@ describe('texts with the same first lines', () => {
       { dataType: 'DECIMAL', precision: 6, scale: 1 },
       { dataType: 'DATE', dateFormat: 'YYYY-MM-DD' },
     ])
+  })
+
+  it('are grouped in one pass, each group with types of its own, whatever the order of the texts', () => {
+    const texts = ['a,n\nx,1\n', 'b,n\n7,y\n', 'a,n\nx,2.5\n', 'a,d\nx,2024-01-31\n', 'b,n\n70000,z\n']
+    const segments = toSegments(texts)
+    const groups = findAlikeTexts(textOf(texts.join('')), segments, {
+      options: {},
+      limits: defaultDelimitedLimits,
+      wasm,
+    })
+    expect(groups.map(({ alike }) => alike)).toEqual([[0, 2], [1, 4], [3]])
+    expect(groups.map(({ known }) => known.columns.map(({ dataType }) => dataType))).toEqual([
+      ['TEXT', 'DECIMAL'],
+      ['INTEGER', 'TEXT'],
+      ['TEXT', 'DATE'],
+    ])
+  })
+
+  it('are each read a few times only, although all have other lines before their rows', () => {
+    const countReads = (count: number) => {
+      const texts = Array.from({ length: count }, (_, index) => `List of cases\nid${index},n\n1,2\n`)
+      const file = textOf(texts.join(''))
+      let reads = 0
+      const counted = { ...file, read: (...range: Parameters<typeof file.read>) => ((reads += 1), file.read(...range)) }
+      const options: DelimitedOptions = { skipLines: 1, headerLines: 1, delimiter: 'COMMA' }
+      const groups = findAlikeTexts(counted, toSegments(texts), { options, limits: defaultDelimitedLimits, wasm })
+      expect(groups).toHaveLength(count)
+      return reads
+    }
+    expect(countReads(400)).toBeLessThan(countReads(100) * 5)
   })
 
   it.each([

@@ -2,7 +2,7 @@ import type { Loader } from '../loader.ts'
 import type { StagedTable } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import { findPrevious } from './publication/kept-tables.ts'
-import { findLedgerEntry, findPublication, findFirstPublicationTime } from './ledger.ts'
+import { findLedgerEntry, findPublication, findFirstPublication } from './ledger.ts'
 import { databaseOf } from './names.ts'
 import { feedOf } from './staging/plan-load.ts'
 import { fenceRun, planTables, publishRun } from './publication/publish.ts'
@@ -48,8 +48,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
       runRecovered(checkedPlace(schema, table), async () => {
         const previous = await findPrevious(access, { schema, table })
         const publishedTable = previous?.tables.find((row) => row.table === table && row.schema === schema)
-        const publishedAt = await findFirstPublicationTime(access, publishedTable?.replaced?.mark?.load)
-        return publishedAt && { publishedAt }
+        return findFirstPublication(access, publishedTable?.replaced?.mark?.load)
       }),
     async restore(target, isCurrentAttempt, signal, options = {}) {
       await ensureProvisioned()

@@ -1,16 +1,23 @@
 import type { FeedMemory } from '../shape/remembered-feed.ts'
-import type { ProfileReference, Publication, PublishedTable, TableChange } from '../warehouse.ts'
+import type {
+  PreviousRows,
+  ProfileReference,
+  Publication,
+  PublicationDetails,
+  PublishedTable,
+  TableChange,
+} from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { executeStatement, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, formatLiteral, quoteIdentifier } from './names.ts'
 
 /** The ledger entry of one table in a publication. */
-export interface LedgerEntry {
+export interface LedgerEntry extends PublicationDetails {
   rows: number
   bytes: number
   changes: TableChange[]
   fedColumns: string[]
-  /** The uuid of the staging table. A client's SQL can change the table's name and comment, but not its uuid. */
+  /** The uuid of the table to publish. A client's SQL can change the table's name and comment, but not its uuid. */
   staged?: string
   /** The number of rows in the whole table after the publication. */
   tableRows: number
@@ -29,7 +36,10 @@ export interface ProposedTable {
   table: string
   /** The id of the load, which is also in the comment of its table. */
   load: string
-  /** The uuid of the table that the load replaces. Empty if the load creates the table. */
+  /**
+   * The uuid of the table that the load replaces. Empty if the load creates the table. If a merge changes no row, the table stays, and
+   * this is `staged`.
+   */
   base: string
   entry: LedgerEntry
 }
@@ -154,6 +164,9 @@ export async function findPublication(access: ClientAccess, run: string): Promis
       rows: entry.rows,
       bytes: entry.bytes,
       changes: entry.changes,
+      ...(entry.rowsBefore !== undefined && { rowsBefore: entry.rowsBefore }),
+      ...(entry.merged && { merged: entry.merged }),
+      ...(entry.listsTables && { listsTables: true as const }),
     }),
   )
   return {
@@ -171,13 +184,18 @@ export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
   at: Date
 }
 
-/** Returns all tables of the latest publication that contains this load; an empty list if the load is unknown. */
+/**
+ * Returns all tables of the latest publication that published this load; an empty list if the load is unknown. Skips publications that
+ * changed no row of it.
+ */
 export async function listLastPublication(access: ClientAccess, load: string | undefined): Promise<PublishedRow[]> {
   if (load === undefined) return []
   const rows = await rowsOf<LedgerRow>(
     access.service,
     `select ${ledgerColumns}, at from ${ledgerTable(access)} where state = 'PUBLISHED' and publication = (
-       select publication from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at desc limit 1)
+       select publication from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED'
+         and (base = '' or base != JSONExtractString(entry, 'staged'))
+       order by at desc limit 1)
      order by schema, table, at limit 1 by schema, table`,
     { parameters: { load } },
   )
@@ -193,17 +211,17 @@ export async function listLastPublication(access: ClientAccess, load: string | u
   }))
 }
 
-/** Returns the time at which the load was first published. */
-export async function findFirstPublicationTime(
+/** Returns the run that first published the load, with the time. */
+export async function findFirstPublication(
   access: ClientAccess,
   load: string | undefined,
-): Promise<Date | undefined> {
-  const [row] = await rowsOf<{ at: string }>(
+): Promise<PreviousRows | undefined> {
+  const [row] = await rowsOf<{ run: string; at: string }>(
     access.service,
-    `select at from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,
+    `select run, at from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,
     { parameters: { load: load ?? '' } },
   )
-  return row && parseServerTime(row.at)
+  return row && { run: row.run, publishedAt: parseServerTime(row.at) }
 }
 
 const parseServerTime = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)

@@ -50,7 +50,10 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
     findFeed: (schema, table) => atTable(schema, table, (client) => findFeed(client, schema, table)),
     typeRules: async () => typeRules,
     findPrevious: (schema, table) =>
-      run(qualifyName(schema, table), (client) => findKeptPublication(client, { schema, table })),
+      run(qualifyName(schema, table), async (client) => {
+        const keptPublication = await findKeptPublication(client, { schema, table })
+        return keptPublication && { run: keptPublication.publishedBy, publishedAt: keptPublication.publishedAt }
+      }),
     restore: (target, isCurrentAttempt, signal, options = {}) =>
       restoreKeptTables({ pools, target, read, retention, isCurrentAttempt, options: { ...options, waitMs } }, signal),
   }

@@ -5,7 +5,9 @@ import {
   LeaseLost,
   type RowContent,
   type LoadTarget,
+  type MergedRows,
   type StagedTable,
+  type WrittenRows,
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type PostgresPools, withClient } from './postgres-connections.ts'
@@ -38,6 +40,8 @@ export class PostgresStagedTable implements StagedTable {
   records: PostgresStagedTable | undefined
   /** Published rows that were copied to the staging table for a merge: their number, and the run that published them. */
   copiedRows: { rows: number; from: string } | undefined
+  /** The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table. */
+  comparison: { merged: MergedRows; run: string } | undefined
   published = false
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
@@ -70,7 +74,7 @@ export class PostgresStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
     if (this.#written) throw new Error('A load is written once.')
     this.#written = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
@@ -87,12 +91,45 @@ export class PostgresStagedTable implements StagedTable {
     )
     // COPY may have written more since the last check of the disk limit.
     await assertFree?.()
-    if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
+    const superseded = await this.#deleteSuperseded(signal)
+    if (!written.frozen || superseded > 0)
+      this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnored(signal)
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
-    this.written = { ...written, sourceRows: written.rows }
-    return { rows: written.rows, bytes: written.bytes }
+    const rows = written.rows - superseded
+    this.written = { ...written, rows, frozen: written.frozen && superseded === 0, sourceRows: written.rows }
+    return { rows, bytes: written.bytes, superseded }
+  }
+
+  /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
+  async #deleteSuperseded(signal: AbortSignal): Promise<number> {
+    const { precedence = [] } = this.target
+    if (precedence.length === 0 || this.keys.length === 0) return 0
+    const table = qualifyName('sluice', this.stagingTable)
+    const sameKey = this.keys.map(escapeIdentifier).map((key) => `newer.${key} = older.${key}`)
+    // Texts are compared by their bytes.
+    const rank = (alias: string) => {
+      const values = precedence.map((name) => {
+        const { type } = this.planned.find((column) => column.name === name)!
+        return `${alias}.${escapeIdentifier(name)}${type === 'text' ? ' collate "C"' : ''}`
+      })
+      return `row(${values.join(', ')})`
+    }
+    try {
+      return await withClient(this.#pools.transactions, signal, async (client) => {
+        await client.query(`begin; set local statement_timeout = '12h'; analyze ${table}`)
+        const { rowCount } = await client.query(
+          `delete from ${table} as older
+           where exists (select from ${table} as newer where ${sameKey.join(' and ')} and ${rank('newer')} > ${rank('older')})`,
+        )
+        await client.query('commit')
+        return rowCount ?? 0
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw warehouseProblem(error, this.problemContext)
+    }
   }
 
   /** The columns that the source feeds and the table includes. */

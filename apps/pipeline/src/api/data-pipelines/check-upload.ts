@@ -9,8 +9,7 @@ import { sourceProblemCode, translateDatabaseError } from '../../problems/transl
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition-digest.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { isFileLoaded } from '@sluice/connectors/uploaded-file/loaded-files'
-import { describeMissingKey } from '@sluice/warehouses/write-mode'
-import { findMissingKey } from './write-mode.ts'
+import { describeKeyProblems } from './write-mode.ts'
 import { readSchemaName } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
 import type { DataPipelineRow } from './records.ts'
@@ -49,8 +48,8 @@ export interface UploadCheck {
   checkSkipped?: string
 }
 
-/** The first row of a file, or why the settings of the pipeline cannot read it, or why the check is not possible now. */
-type FirstRowResult =
+/** The first rows of a file, or why the settings of the pipeline cannot read it, or why the check is not possible now. */
+type FirstRowsResult =
   | { preview: SourcePreview }
   | { failure: { code: string; message: string } }
   | { checkSkipped: string }
@@ -68,7 +67,10 @@ export async function checkUpload(
   })
   const knownLoad = lastLoad === 'UNKNOWN' ? undefined : lastLoad
   const remembered = discardOutdatedMemory(definition, knownLoad?.feed)
-  const outcome = await readFirstRow(input, pipeline, file, remembered)
+  const mergeKey = (pipeline.merge_key ?? []) as string[]
+  // The keys of a large file are only compared in its first rows, because the check delays the response to the upload.
+  const rows = mergeKey.length > 0 ? maxComparedKeys : 1
+  const outcome = await readUploadRows(input, pipeline, file, { rows, remembered })
   if ('checkSkipped' in outcome) return outcome
   if (lastLoad === 'UNKNOWN') return skippedCheck('the warehouse did not answer')
   if (pipeline.write_mode === 'APPEND' && isFileLoaded(knownLoad?.cursor, file.sha256))
@@ -80,10 +82,10 @@ export async function checkUpload(
     return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
   }
   const { preview } = outcome
-  const missingKey = findMissingKey(preview.columns, (pipeline.merge_key ?? []) as string[])
+  const keyProblems = describeKeyProblems(preview, mergeKey)
   const sentences =
-    missingKey !== undefined
-      ? [describeFailure(describeMissingKey(preview.columns, missingKey))]
+    keyProblems.length > 0
+      ? keyProblems
       : knownLoad
         ? compareWithLastLoad(knownLoad, preview, pipeline, definition)
         : listFailures(preview)
@@ -141,6 +143,9 @@ const describeLoadedUpload = (name: string): string =>
 
 const describeFailure = (reason: string): string => `A run would fail: ${reason}`
 
+/** A preview reads at most as many rows. */
+const maxComparedKeys = 5_000
+
 /** Short, because the check delays the response to an upload. */
 const uploadCheckTimeoutMs = 10_000
 
@@ -164,18 +169,18 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first row of a received file. The memory of the last load (`remembered`) sets the delimiter, the date order and the decimal
+ * Reads the first rows of a received file. The memory of the last load (`remembered`) sets the delimiter, the date order and the decimal
  * sign, as in a run. Throws a 422 for a file that no setting makes readable.
  */
-export async function readFirstRow(
+export async function readUploadRows(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: Pick<ReceivedUpload, 'uid' | 'name'>,
-  remembered?: FeedMemory,
-): Promise<FirstRowResult> {
+  { rows, remembered }: { rows: number; remembered?: FeedMemory | undefined },
+): Promise<FirstRowsResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    const { preview } = await readFirstRows(input, reading, { rows: 1, timeoutMs: uploadCheckTimeoutMs })
+    const { preview } = await readFirstRows(input, reading, { rows, timeoutMs: uploadCheckTimeoutMs })
     return { preview }
   } catch (error) {
     const code = sourceProblemCode(error)

@@ -2,6 +2,7 @@ import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
 import { type OperationInput, Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import { readPublicationTime } from '../../runs/read-runs.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { refusalTitle } from '../../problems/problem-catalogue.ts'
 import type { PipelineContext } from '../operation-context.ts'
@@ -45,7 +46,7 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
     return started
   })
   if (existing) return alreadyRunning(run.uid)
-  const since = previous.publishedAt.toISOString()
+  const since = (await readPublicationTime(db, previous)).toISOString()
   return acceptedRun('restore-queued', `The restore of the rows that were published at ${since} is queued.`, run.uid)
 }
 

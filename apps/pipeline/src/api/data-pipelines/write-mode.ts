@@ -68,29 +68,55 @@ export function assertRunFitsWriteMode(
     )
 }
 
-/** Returns sentences about rows of a preview that cannot be merged by the key, as a run would report them. */
+/** Maximum length of a key in a sentence, in UTF-16 units. */
+const maxDescribedKeyLength = 100
+
+/** Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. */
 export function describeKeyProblems(
-  { columns, rows }: Pick<SourcePreview, 'columns' | 'rows'>,
+  { columns, rows, lines }: Pick<SourcePreview, 'columns' | 'rows' | 'lines'>,
   mergeKey: readonly string[],
 ): string[] {
   if (mergeKey.length === 0) return []
   const missing = findMissingKey(columns, mergeKey)
   if (missing !== undefined) return [`A run would fail: ${describeMissingKey(columns, missing)}`]
   const indexes = mergeKey.map((key) => columns.findIndex(({ name }) => name === findColumn(columns, key)))
-  const keys = rows.map((row) => indexes.map((index) => row[index] ?? null))
-  const texts = keys.map((key) => JSON.stringify(key))
-  return [
-    ...(keys.some((key) => key.includes(null))
-      ? ['A run would fail: a row has no value in a column of mergeKey.']
-      : []),
-    ...(new Set(texts).size < texts.length
-      ? ['A run would fail: two rows have the same values in the columns of mergeKey.']
-      : []),
-  ]
+  const sentences: string[] = []
+  const firstRows = new Map<string, number>()
+  const positionOf = (row: number) => lines?.[row] ?? row + 1
+  const noun = lines ? 'line' : 'row'
+  for (const [index, row] of rows.entries()) {
+    const key = indexes.map((column) => row[column] ?? null)
+    const emptyColumn = mergeKey[key.indexOf(null)]
+    if (emptyColumn !== undefined) {
+      const isFirst = !sentences.some((sentence) => sentence.includes('has no value'))
+      if (isFirst)
+        sentences.push(
+          `A run would fail: ${noun} ${positionOf(index)} has no value in "${emptyColumn}", which is in mergeKey.`,
+        )
+      continue
+    }
+    const text = JSON.stringify(key)
+    const first = firstRows.get(text)
+    if (first !== undefined) {
+      sentences.push(
+        `A run would fail: ${noun}s ${positionOf(first)} and ${positionOf(index)} have the same key (${describeKey(mergeKey, key)}). Correct the source, or choose another mergeKey.`,
+      )
+      break
+    }
+    firstRows.set(text, index)
+  }
+  return sentences
+}
+
+/** Formats a key: `Case No = 4, Year = 2026`. */
+function describeKey(mergeKey: readonly string[], key: readonly unknown[]): string {
+  const values = key.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  const text = mergeKey.map((name, index) => `${name} = ${values[index]}`).join(', ')
+  return text.length > maxDescribedKeyLength ? `${text.slice(0, maxDescribedKeyLength).toWellFormed()}…` : text
 }
 
 /** Returns a column of the key that the source does not have. */
-export const findMissingKey = (
+const findMissingKey = (
   columns: readonly { name: string; label: string }[],
   mergeKey: readonly string[],
 ): string | undefined => mergeKey.find((key) => findColumn(columns, key) === undefined)

@@ -20,7 +20,7 @@ import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.t
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { removeUnneededFiles } from '../../runs/files-in-use.ts'
 import { hasActiveRun } from '../../runs/read-runs.ts'
-import { readFirstRow } from '../data-pipelines/check-upload.ts'
+import { readUploadRows } from '../data-pipelines/check-upload.ts'
 
 type CreateRequest = OperationInput<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
 
@@ -209,7 +209,8 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
     if (size === 0) throw problems.refused('/', 'The file is empty.')
     // The settings may have changed while the body was received.
     const { header_row: headerRow } = await readDataset()
-    await readFirstRow(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
+    const source = { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }
+    await readUploadRows(input, source, { uid, name }, { rows: 1 })
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)

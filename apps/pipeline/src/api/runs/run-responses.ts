@@ -7,9 +7,9 @@ import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { lastRuns, progressOf } from '../../runs/read-runs.ts'
 import type { RunOfObject } from './runs-of-objects.ts'
 
-/** The columns of a run that responses show. Lists over several objects leave out the planned tables. */
-type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> &
-  Partial<Pick<Selectable<Runs>, 'planned_tables'>>
+/** The columns of a run that responses show. Lists over several objects leave out the planned tables and the progress of each table. */
+type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &
+  Partial<Pick<Selectable<Runs>, 'planned_tables' | 'progress_tables'>>
 
 export const presentRun = (row: ShownRun, startedBy?: string): Run => ({
   taskId: row.uid,
@@ -73,10 +73,15 @@ export const presentPublication = (row: Selectable<Runs>, startedBy?: string): T
     file: row.action === 'RUN' ? fileOf(row) : undefined,
     rowsRead: progressOf(row).rowsRead,
     rowsRejected: row.rows_rejected,
+    message: row.message ?? undefined,
     tables: published.slice(0, maxTables).map(({ schema, name, rows, publication }) => ({
       schema,
       table: name,
       rowsWritten: publication.rows,
+      rowsAdded: publication.merged?.added,
+      rowsChanged: publication.merged?.changed,
+      rowsRemoved: publication.merged?.removed,
+      rowsBefore: publication.rowsBefore,
       rowsAfter: rows,
       bytesWritten: publication.bytes,
       changes: presentChanges(publication.changes),
@@ -87,7 +92,7 @@ export const presentPublication = (row: Selectable<Runs>, startedBy?: string): T
 const maxTables = 1_000
 const maxChanges = 4_000
 
-const presentPlan = ({ changes, ...table }: PlannedTable) => ({
+const presentPlan = ({ changes, listsTables: _listsTables, ...table }: PlannedTable) => ({
   ...table,
   changes: presentChanges(changes),
 })

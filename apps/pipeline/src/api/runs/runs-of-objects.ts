@@ -5,7 +5,7 @@ import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import { type RunState, runStates } from '../../runs/run-states.ts'
 
 /** A run with its object, without the columns that only the list of the object's own runs shows. */
-export type RunOfObject = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> & {
+export type RunOfObject = Omit<Selectable<Runs>, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> & {
   object_uid: string
   object_name: string
   object_kind: RunnableKind

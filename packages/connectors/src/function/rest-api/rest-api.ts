@@ -2,7 +2,7 @@ import type { KnownColumn } from '../../http-connector/known-column.ts'
 import { formatBasicAuthorization, type HttpConnection } from '../../http-connector/http-session.ts'
 import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system-interface.ts'
 import { createOption } from '../../http-connector/parse-response.ts'
-import { formatCount } from '@sluice/row-stream'
+import { formatCount, SourceProblem } from '@sluice/row-stream'
 import type { SourceOption, SourceSecrets } from '../../connector.ts'
 import { listArrayPaths, listFieldPaths } from './json-path.ts'
 import { createChosenCursor, type RestCursor, startIncrement } from './rest-increment.ts'
@@ -87,7 +87,11 @@ async function* readPages(
   const toRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
   for (let request: RestRequest | undefined = toRequest(pager.first); request; ) {
     const current: RestRequest = request
-    const response = await sendRequest(http, current)
+    const response = await requestPage(context, current, pager)
+    if (!response) {
+      yield { records: [], cursor: increment?.finish(http.startedAt()) }
+      break
+    }
     const records = readRecords(response.json, recordsPath, http.redactText)
     increment?.addRecords(records)
     const next = pager.findNext(response, records)
@@ -101,6 +105,27 @@ async function* readPages(
       `${formatCount(increment.withoutCursor, 'record')} had no value in "${incrementSettings!.cursorField}" (restApi.increment.cursorField). An increment loads changes of such records only if the API returns them.`,
     )
 }
+
+/** Requests a page after which there may be no other. Returns undefined if the API has no such page. */
+async function requestPage(
+  { http, log }: RestContext,
+  request: RestRequest,
+  pager: RestPager,
+): Promise<RestResponse | undefined> {
+  try {
+    return await sendRequest(http, request)
+  } catch (error) {
+    if (!isNotFound(error) || !pager.endsWhenNotFound()) throw error
+  }
+  // A single “not found” can be a fault of one server of the API, and would end the read too early.
+  return sendRequest(http, request).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error
+    log('INFO', 'LOW', 'The API returned “not found” for the page after the last one that it has.')
+    return undefined
+  })
+}
+
+const isNotFound = (error: unknown): boolean => error instanceof SourceProblem && error.code === 'NOT_FOUND'
 
 async function requestFirstPage(
   context: RestContext,

@@ -16,6 +16,8 @@ export interface RestPager {
   first: RestParameters
   /** Returns the request after a page, or undefined after the last one. Throws `SourceProblem` if the pages contradict each other. */
   findNext(response: RestResponse, records: readonly unknown[]): NextPage | undefined
+  /** Returns whether “not found” as the response to the next request means that the last page was read. */
+  endsWhenNotFound(): boolean
   /** Returns a warning if the API has records that were not read. */
   findWarning(): string | undefined
 }
@@ -36,6 +38,12 @@ export function createPager(paging: RestPaging | undefined): RestPager {
       isFinished = next === undefined
       return next && 'parameters' in next ? { parameters: { ...sizeParameters, ...next.parameters } } : next
     },
+    // Only page numbers and offsets are guessed. Fields of the API that announce further records are trusted.
+    endsWhenNotFound: () =>
+      (paging?.type === 'PAGE' || paging?.type === 'OFFSET') &&
+      paging.hasMore === undefined &&
+      count.received > 0 &&
+      !count.isIncomplete(),
     findWarning: () =>
       isFinished && count.isIncomplete()
         ? `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted during the read.`
@@ -136,7 +144,8 @@ const createMissingCursorProblem = (path: string, isField: boolean) =>
 
 /**
  * Counts pages or records. The last page is the first empty one, because a server may return fewer records than requested on any page. If
- * `total` announces more records, empty pages are passed over.
+ * `total` announces more records, empty pages are passed over. Some servers respond with “not found” instead of an empty page
+ * (`endsWhenNotFound`).
  */
 function countPages(paging: RestPaging, count: RecordCount): PagingStrategy {
   const { type, parameter, firstPage = 1, size, hasMore, total } = paging

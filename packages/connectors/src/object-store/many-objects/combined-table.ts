@@ -26,6 +26,9 @@ const lastModifiedColumn: Column = {
 /** The name of the column with the key of the object that a row is from. */
 export const objectKeyName = objectKeyColumn.name
 
+/** Rows of objects that changed later take precedence. */
+export const objectPrecedence: readonly string[] = [lastModifiedColumn.name, objectKeyColumn.name]
+
 const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
 
 /**

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { WriteMode } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
@@ -27,6 +28,7 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
     const { heard, report } = listener()
     const cursor = await loading.scratch.warehouse.loader.findCursor('health', table)
     const request: ReadRequest = { ...reading, writeMode, table, ...(cursor !== undefined && { cursor }) }
+    let superseded = 0
     const tables = await loadFeeds({
       feeds: loading.kinds[reading.type]!.read(request, report, never),
       warehouse: loading.scratch.warehouse,
@@ -40,8 +42,9 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
       isCurrentAttempt: async () => true,
       signal: never,
       rejected: () => ({ count: 0 }),
+      onSuperseded: (rows) => void (superseded += rows),
     })
-    return { tables, logs: heard.logs }
+    return { tables, superseded, logs: heard.logs }
   }
 
   async function rowsOf(table: string, names: readonly string[]) {
@@ -107,7 +110,74 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
     expect(await rowsOf(table, ['id'])).toEqual(['1', '22'])
   })
 
-  it('are merged by a key across objects, and refused if two objects of a run have the same key', async () => {
+  it('are not added twice if the key of a single object becomes a pattern', async () => {
+    const folder = word('latest_')
+    const path = `${folder}/latest.csv`
+    const textOf = (id: number) => `id,a,b,c\n${id},x,y,z\n`
+    await store.put(path, textOf(1))
+    await load(store.reading(path), folder, 'APPEND')
+    const pattern = store.reading(`${folder}/*.csv`)
+    expect((await load(pattern, folder, 'APPEND')).tables).toEqual([])
+    await store.put(`${folder}/other.csv`, textOf(5))
+    await load(pattern, folder, 'APPEND')
+    await store.put(path, textOf(22))
+    const unknown = {
+      code: 'OBJECT_ROWS_UNKNOWN',
+      message: expect.stringMatching(/latest\.csv" changed.*"rebuild": true/),
+    }
+    await expect(load(pattern, folder, 'APPEND')).rejects.toMatchObject(unknown)
+    expect(await rowsOf(folder, ['id'])).toEqual(['1', '5'])
+    await load(pattern, folder, 'REPLACE')
+    await store.put(path, textOf(333))
+    await load(pattern, folder, 'APPEND')
+    expect(await rowsOf(folder, ['id'])).toEqual(['333', '5'])
+    // As a single object again, it adds its rows, and a pattern cannot replace these.
+    await store.put(path, textOf(4444))
+    await load(store.reading(path), folder, 'APPEND')
+    await store.put(path, textOf(55555))
+    await expect(load(pattern, folder, 'APPEND')).rejects.toMatchObject(unknown)
+    expect(await rowsOf(folder, ['id'])).toEqual(['333', '4444', '5'])
+  })
+
+  it('are merged by a key in one run as in a run for each object, for random objects', async () => {
+    const row = fc.record({ id: fc.constantFrom('1', '2', '3', '4'), state: fc.constantFrom('open', 'closed', '') })
+    const object = fc.record({
+      columns: fc.constantFrom(['state'], ['note'], ['state', 'note']),
+      rows: fc.uniqueArray(row, { selector: ({ id }) => id, minLength: 1, maxLength: 4 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(object, { minLength: 2, maxLength: 4 }), async (objects) => {
+        const folder = word('states_')
+        const [stepwise, atOnce] = [`${folder}_stepwise`, `${folder}_at_once`]
+        for (const [index, { columns, rows }] of objects.entries()) {
+          const lines = rows.map(({ id, state }) =>
+            [id, ...columns.map((name) => (name === 'state' ? state : `${id} of ${index}`))].join(','),
+          )
+          await store.put(`${folder}/0${index}.csv`, [['id', ...columns].join(','), ...lines, ''].join('\n'))
+          await load(store.reading(`${folder}/`), stepwise, 'MERGE', ['id'])
+        }
+        await load(store.reading(`${folder}/`), atOnce, 'MERGE', ['id'])
+        const names = ['id', 'state', 'note', '_object_key', '_object_row', '_object_last_modified']
+        expect(await rowsOf(atOnce, names)).toEqual(await rowsOf(stepwise, names))
+      }),
+      { numRuns: drawCount({ short: 4, long: 60 }), endOnFailure: true },
+    )
+  })
+
+  it('take the row of the object that changed last, whatever its name', async () => {
+    const folder = word('states_')
+    await store.put(`${folder}/b.csv`, 'id,state\n1,first\n2,first\n')
+    // Stores count seconds.
+    await sleep(1_100)
+    await store.put(`${folder}/a.csv`, 'id,state\n2,last\n')
+    const { superseded } = await load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])
+    expect(await rowsOf(folder, ['id', 'state'])).toEqual(['1 first', '2 last'])
+    expect(superseded).toBe(1)
+    expect((await load(store.reading(`${folder}/`), `${folder}_all`, 'REPLACE', ['id'])).superseded).toBe(1)
+    expect(await rowsOf(`${folder}_all`, ['id', 'state'])).toEqual(['1 first', '2 last'])
+  })
+
+  it('are merged by a key across objects, and refused if an object has two rows with the same key', async () => {
     const folder = word('states_')
     await store.put(`${folder}/01.csv`, 'id,state\n1,open\n2,open\n')
     await load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])
@@ -115,7 +185,7 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
     await load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])
     const merged = ['1 open', '2 closed', '3 open']
     expect(await rowsOf(folder, ['id', 'state'])).toEqual(merged)
-    for (const name of ['03', '04']) await store.put(`${folder}/${name}.csv`, 'id,state\n3,gone\n')
+    await store.put(`${folder}/03.csv`, 'id,state\n3,gone\n3,back\n')
     await expect(load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])).rejects.toMatchObject({
       code: 'DUPLICATE_KEY',
     })

@@ -14,7 +14,7 @@ import { SegmentText, type TextPart, type TextSegment } from './text-part.ts'
 import type { TextSource } from '../text-file.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
-/** Texts of a file that can be read as one, because they have the dialect of the first of them. */
+/** A group of texts of a file that can be read as one, because they have the dialect of the first of them. */
 export interface AlikeTexts {
   /** The dialect of the first text. */
   detected: DetectedDialect
@@ -22,9 +22,8 @@ export interface AlikeTexts {
   parts: TextPart[]
   /** Types that fit all of them. */
   known: KnownColumns
-  /** Indexes of the alike texts, and of those that have to be read in another way. */
+  /** Indexes of the alike texts. */
   alike: number[]
-  others: number[]
   /** Sentences about texts that were examined by themselves. */
   notes: string[]
   /** Sentences about the tables in these texts that are not read. */
@@ -33,69 +32,151 @@ export interface AlikeTexts {
 
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
 
+interface Grouping {
+  options: DelimitedOptions
+  limits: DelimitedLimits
+  wasm: WasmScanner
+}
+
 /**
- * Detects the dialect of the first text and infers types from it and all texts that begin with the same lines up to their first row.
- * Detection takes longer than reading a small text, so another text is only examined by itself if it may have a footer, has rows that
- * cannot be read, or makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not alike.
- * Throws what `detectText` throws for the first text.
+ * Groups the texts, in the order of the first text of each group. Detects the dialect of this text and infers types from it and all texts that
+ * begin with the same lines up to their first row. Detection takes longer than reading a small text, so another text is only examined by
+ * itself if it may have a footer, has rows that cannot be read, or makes a column TEXT or DECIMAL. If it then has another dialect, or values of
+ * the same kind in another form, it is not alike. Throws what `detectText` throws for the first text of a group.
  */
 export function findAlikeTexts(
   file: TextSource,
   segments: readonly TextSegment[],
-  { options, limits, wasm }: { options: DelimitedOptions; limits: DelimitedLimits; wasm: WasmScanner },
+  grouping: Grouping,
   onText: () => void = () => {},
-): AlikeTexts {
-  const first = new SegmentText(file, segments[0]!)
-  const detected = detectText(first, options)
-  const group = new AlikeGroup(wasm, limits, options, detected, first)
-  const result = { alike: [] as number[], others: [] as number[], parts: [] as TextPart[] }
+): AlikeTexts[] {
+  const groups = new AlikeGroups(grouping)
   for (const [index, segment] of segments.entries()) {
-    const part = group.add(index === 0 ? first : new SegmentText(file, segment))
-    if (part) {
-      const { from, end, line } = part
-      result.parts.push({ from: segment.from + from, end: segment.from + end, line })
-      result.alike.push(index)
-    } else result.others.push(index)
+    groups.add(new SegmentText(file, segment), segment, index)
     onText()
   }
-  return { ...result, detected, known: group.known(), notes: group.notes, unread: group.unread }
+  return groups.results()
 }
 
-/** The texts that are alike so far. The scanner holds the observations of all of them. */
+/** All groups so far. The scanner holds the observations of one of them at a time. */
+class AlikeGroups {
+  readonly #grouping: Grouping
+  readonly #groups: AlikeGroup[] = []
+  /** The groups by the bytes before their first row, as Latin-1, so that each text is compared only with groups that begin like it. */
+  readonly #byStart = new Map<string, AlikeGroup[]>()
+  readonly #startLengths = new Set<number>()
+  #active: AlikeGroup | undefined
+
+  constructor(grouping: Grouping) {
+    this.#grouping = grouping
+  }
+
+  /** Adds a text to the first group to which it is alike, or else to a new one. */
+  add(text: SegmentText, segment: TextSegment, index: number): void {
+    for (const group of this.#listGroupsThatBeginLike(text)) {
+      this.#activate(group)
+      if (group.add(text, segment, index)) return
+    }
+    this.#activate(undefined)
+    const group = new AlikeGroup(this.#grouping, text)
+    this.#active = group
+    this.#groups.push(group)
+    this.#startLengths.add(group.start.length)
+    const groupsWithStart = this.#byStart.get(group.start)
+    if (groupsWithStart) groupsWithStart.push(group)
+    else this.#byStart.set(group.start, [group])
+    group.add(text, segment, index)
+  }
+
+  results(): AlikeTexts[] {
+    return this.#groups.map((group) => {
+      this.#activate(group)
+      return group.result()
+    })
+  }
+
+  /** Returns the groups in their order. */
+  #listGroupsThatBeginLike(text: SegmentText): AlikeGroup[] {
+    const start = readRange(text, text.skip, Math.max(0, ...this.#startLengths)).toString('latin1')
+    const groups = [...this.#startLengths].flatMap((length) => this.#byStart.get(start.slice(0, length)) ?? [])
+    return groups.length > 1 ? this.#groups.filter((group) => groups.includes(group)) : groups
+  }
+
+  #activate(group: AlikeGroup | undefined): void {
+    if (group === this.#active) return
+    this.#active?.suspend()
+    group?.resume()
+    this.#active = group
+  }
+}
+
+/** The texts that are alike so far. Its methods require that the scanner holds the observations of these texts (`resume`). */
 class AlikeGroup {
+  /** The bytes before the first row, as Latin-1. */
+  readonly start: string
+  readonly #alike: number[] = []
+  readonly #parts: TextPart[] = []
   /** Sentences about footers of texts after the first one. */
-  readonly notes: string[] = []
+  readonly #notes: string[] = []
   /** Sentences about the tables that are not read. */
-  readonly unread: string[] = []
+  readonly #unread: string[] = []
   readonly #wasm: WasmScanner
   readonly #limits: DelimitedLimits
   readonly #options: DelimitedOptions
+  readonly #detected: DetectedDialect
   readonly #dialect: DelimitedDialect
   readonly #first: SegmentText
-  /** The bytes before the first row. */
-  readonly #start: Buffer
+  /** The observations, while the scanner holds those of another group. */
+  #states: Buffer[] = []
   #types: ColumnType[] = []
   #hasSeenAllRows = true
 
-  constructor(
-    wasm: WasmScanner,
-    limits: DelimitedLimits,
-    options: DelimitedOptions,
-    { dialect, unread }: DetectedDialect,
-    first: SegmentText,
-  ) {
+  /** Detects the dialect of the first text, and sets the scanner for it. */
+  constructor({ wasm, limits, options }: Grouping, first: SegmentText) {
     this.#wasm = wasm
     this.#limits = limits
     this.#options = options
+    this.#detected = detectText(first, options)
+    const { dialect, unread } = this.#detected
     this.#dialect = dialect
     this.#first = first
-    if (unread !== undefined) this.unread.push(unread)
-    this.#start = readRange(first, first.skip, dialect.from - first.skip)
+    if (unread !== undefined) this.#unread.push(unread)
+    this.start = readRange(first, first.skip, dialect.from - first.skip).toString('latin1')
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
+  suspend(): void {
+    this.#states = copyColumnStates(this.#wasm, this.#dialect.labels.length)
+  }
+
+  resume(): void {
+    configureScanner(this.#wasm, this.#dialect, this.#limits.chunkBytes)
+    restoreColumnStates(this.#wasm, this.#states)
+  }
+
+  /** Adds a text that begins with the same bytes. Returns false if it is not alike. */
+  add(text: SegmentText, segment: TextSegment, index: number): boolean {
+    const rows = this.#observe(text)
+    if (!rows) return false
+    const { from, end, line } = rows
+    this.#parts.push({ from: segment.from + from, end: segment.from + end, line })
+    this.#alike.push(index)
+    return true
+  }
+
+  result(): AlikeTexts {
+    return {
+      detected: this.#detected,
+      parts: this.#parts,
+      known: this.#known(),
+      alike: this.#alike,
+      notes: this.#notes,
+      unread: this.#unread,
+    }
+  }
+
   /** Observes a text and returns its rows. If it is not alike, discards the observations and returns undefined. */
-  add(text: SegmentText): DelimitedDialect | undefined {
+  #observe(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
     if (!dialect) return undefined
@@ -127,23 +208,22 @@ class AlikeGroup {
   }
 
   #addSentences({ name }: SegmentText, { guesses, notes, unread }: DetectedDialect): void {
-    if (guesses.footerLines.value > 0) this.notes.push(...notes.map((note) => `${name}: ${note}`))
-    if (unread !== undefined) this.unread.push(unread)
+    if (guesses.footerLines.value > 0) this.#notes.push(...notes.map((note) => `${name}: ${note}`))
+    if (unread !== undefined) this.#unread.push(unread)
   }
 
-  known(): KnownColumns {
+  #known(): KnownColumns {
     const { labels } = this.#dialect
     const given = givenTypes(this.#dialect)
     const columns = labels.map((label, index): InferredColumn => ({ label, ...(given[index] ?? this.#types[index]!) }))
     return { columns, ...(this.#hasSeenAllRows && { states: copyColumnStates(this.#wasm, labels.length) }) }
   }
 
-  /** Returns the dialect for a text that begins with the same lines. */
+  /** Returns the dialect for a text that begins with the same bytes. Returns undefined if they do not end with a line. */
   #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
-    if (!readRange(text, text.skip, this.#start.length).equals(this.#start)) return undefined
-    const from = text.skip + this.#start.length
+    const from = text.skip + this.start.length
     // The first text can be a header without a line end, or with half of one.
-    if (this.#start.length > 0 && !isLineStart(text, from)) return undefined
+    if (this.start.length > 0 && !isLineStart(text, from)) return undefined
     return { ...this.#dialect, from, end: text.size }
   }
 

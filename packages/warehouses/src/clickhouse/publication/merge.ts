@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { StagedRecords } from '../../load-target.ts'
+import type { MergedRows, StagedRecords } from '../../load-target.ts'
 import {
   buildDeletedCondition,
   duplicateKeyInTable,
@@ -81,26 +81,86 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
   return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${id} from ${staging})`
 }
 
+/**
+ * Returns the queries that count how a merge changes rows: those of the increment, those of them that the table has too, and the parts of
+ * records that it removes.
+ */
+function buildCountQueries({ staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput) {
+  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const table = qualifyName(currentShape.database, currentShape.name)
+  const isDeleted =
+    buildDeletedCondition({
+      column: deletedColumn,
+      columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
+      expression: (name) => `incoming.${quoteIdentifier(name)}`,
+    }) ?? '0'
+  const differences = columns.flatMap(({ name, type }) => {
+    if (keys.includes(name) || !replaced.includes(name)) return []
+    const incoming = `incoming.${quoteIdentifier(name)}`
+    if (!liveColumns.has(name)) return [`isNotNull(${incoming})`]
+    const live = `cast(live.${quoteIdentifier(name)} as Nullable(${type}))`
+    return [`isNull(${incoming}) != isNull(${live})`, `ifNull(${incoming} != ${live}, 0)`]
+  })
+  const sameKey = keys.map((key) => `live.${quoteIdentifier(key)} = incoming.${quoteIdentifier(key)}`).join(' and ')
+  // Rows of the table can share a key if they were written without it.
+  const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
+  const isDifferent = differences.length === 0 ? '0' : `(${differences.join(' or ')})`
+  const isAppend = keys.length === 0
+  return {
+    loaded: `select countIf(not ${isDeleted}) as loaded from ${staging} as incoming`,
+    existing: isAppend
+      ? undefined
+      : `select uniqExactIf((${keyColumns}), not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
+           countIf(${isDeleted}) as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
+    parts:
+      records && liveColumns.has(records.column)
+        ? `select count() as removed from ${table} as live${isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`} where ${isPartOf(records)}`
+        : undefined,
+  }
+}
+
+/** Counts how the merge will change the rows of the table. */
+export async function countMergedRows(
+  access: ClientAccess,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
+  { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
+  signal: AbortSignal,
+): Promise<MergedRows> {
+  const queries = buildCountQueries(createMergeInput(load, records, staging, currentShape))
+  const count = async <Counts>(query: string): Promise<Counts> => {
+    const settings = { ...joinSettings, max_execution_time: maxStatementSeconds }
+    const [row] = await rowsOf<Counts>(access.load, query, { signal, settings })
+    return row!
+  }
+  const { loaded } = await count<{ loaded: number }>(queries.loaded)
+  const { existing, changed, removed } = queries.existing
+    ? await count<{ existing: number; changed: number; removed: number }>(queries.existing)
+    : { existing: 0, changed: 0, removed: 0 }
+  const parts = queries.parts ? await count<{ removed: number }>(queries.parts) : { removed: 0 }
+  return { added: loaded - existing, changed, removed: removed + parts.removed }
+}
+
 /** Returns the columns of the staging table, with the primary key of the load. */
 function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
   const keys = new Set(load.keys)
   return staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
 }
 
-/** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
-function buildTableMergeQuery(
+/** Returns what a merge of the load needs. Throws NULL_KEY if the table lacks a column of the key. */
+function createMergeInput(
   load: ClickHouseStagedTable,
   records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
   currentShape: ClickHouseShape,
-): string {
+): MergeInput {
   const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
       `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
     )
-  return buildMergeQuery({
+  return {
     staging: load.stagingTable,
     columns: mergedColumns(load, staging),
     keys: load.keys,
@@ -108,8 +168,12 @@ function buildTableMergeQuery(
     currentShape,
     records: stagedRecords(records, load.target.partOf),
     deletedColumn: load.target.deletedColumn,
-  })
+  }
 }
+
+/** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
+const buildTableMergeQuery = (...merge: Parameters<typeof createMergeInput>): string =>
+  buildMergeQuery(createMergeInput(...merge))
 
 /** Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key or none before. */
 async function assertKeysUnique(

@@ -13,8 +13,8 @@ import {
   WarehouseProblem,
   busyProblem,
 } from '../../warehouse.ts'
-import { profileToPublish } from '../../load-target.ts'
-import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
+import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
+import { assertReadyToPublish, recordsOf, wasKeyedBy } from '../../ready-to-publish.ts'
 import { columnsToReplace, fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
@@ -33,7 +33,7 @@ import {
 } from '../ledger.ts'
 import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
 import { findDuplicateKey } from './find-duplicate-key.ts'
-import { countMerged, writeMergedTable } from './merge.ts'
+import { countMerged, countMergedRows, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
@@ -83,8 +83,12 @@ export async function publishRun(
     )
     const proposals: ProposedTable[] = []
     const publication = randomUUID()
-    for (const load of loads)
-      proposals.push(await makeProposal(access, publication, load, recordsOf(loads, load.target), options, signal))
+    const comparisons: LoadComparison[] = []
+    for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
+    // The tables stay if the run changes no row, so a restore still undoes the run before it.
+    const keepsTables = comparisons.every(({ isUnchanged }) => isUnchanged)
+    for (const comparison of comparisons)
+      proposals.push(await makeProposal(access, publication, comparison, { ...options, keepsTables }, signal))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await writeProposal(access, proposals)
@@ -168,31 +172,64 @@ async function runCleanup(
   return publication
 }
 
-/** Returns the change of one table that the publication proposes. A merge first writes the table that is to be published. */
+interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
+  load: ClickHouseStagedTable
+  /** The load of the records that the rows are parts of. */
+  records: ClickHouseStagedTable | undefined
+  /** The rows that a merge changes; undefined if the load replaces the table. */
+  merged: MergedRows | undefined
+  /** Whether the merge leaves all rows and columns as they are. */
+  isUnchanged: boolean
+}
+
+/** Compares a load with its table. For a merge, counts the rows that it changes. */
+async function compareLoad(
+  access: ClientAccess,
+  load: ClickHouseStagedTable,
+  loads: readonly ClickHouseStagedTable[],
+  mode: WriteMode = 'REPLACE',
+  signal: AbortSignal,
+): Promise<LoadComparison> {
+  const records = recordsOf(loads, load.target)
+  const comparison = { ...(await compareWithTable(access, load, mode)), load, records }
+  const { live: currentShape, staging } = comparison
+  if (!keepsRows(mode)) return { ...comparison, merged: undefined, isUnchanged: false }
+  if (!currentShape)
+    return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isUnchanged: false }
+  const merged = await countMergedRows(access, load, records, { staging, currentShape }, signal)
+  const hasSameShape =
+    wasKeyedBy(currentShape.columns, load.keys) && describeShape(currentShape) === describeShape(staging)
+  const isPublishedLoad = currentShape.mark?.load !== undefined
+  return { ...comparison, merged, isUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
+}
+
+const describeShape = ({ columns }: ClickHouseShape): string =>
+  JSON.stringify(columns.map(({ name, label, type }) => [name, label, type]).toSorted())
+
+/** Returns the change of one table that the publication proposes. A merge that changes rows first writes the table that is to be published. */
 async function makeProposal(
   access: ClientAccess,
   publication: string,
-  load: ClickHouseStagedTable,
-  records: ClickHouseStagedTable | undefined,
-  { mode = 'REPLACE', cursors = {} }: PublishOptions,
+  comparison: LoadComparison,
+  { mode = 'REPLACE', cursors = {}, keepsTables }: PublishOptions & { keepsTables: boolean },
   signal: AbortSignal,
 ): Promise<ProposedTable> {
+  const { load, live: currentShape, staging, feed, changes, earlierEntry } = comparison
   const { run, attempt, schema, table } = load.target
-  const { live: currentShape, staging, feed, changes, earlierProfile } = await compareWithTable(access, load, mode)
-  const merged =
-    keepsRows(mode) && currentShape
-      ? await writeMergedTable(access, load, records, staging, currentShape, signal)
-      : undefined
+  const mergedTable = await findMergedTable(access, comparison, { mode, keepsTables }, signal)
   const rows = await load.count()
-  const profile = profileToPublish(load, merged && { rows, earlierProfile })
+  const profile = profileToPublish(load, mergedTable && { rows, earlierProfile: earlierEntry?.profile })
   const entry: LedgerEntry = {
     rows,
     bytes: load.written?.bytes ?? 0,
     changes,
     fedColumns: fedColumns(feed),
     feed,
-    tableRows: merged?.rows ?? rows,
-    staged: merged?.uuid ?? staging.uuid,
+    tableRows: mergedTable?.rows ?? rows,
+    staged: mergedTable?.uuid ?? staging.uuid,
+    ...(currentShape && { rowsBefore: earlierEntry?.tableRows ?? currentShape.rows }),
+    ...(comparison.merged && { merged: comparison.merged }),
+    ...(load.target.listsTables && { listsTables: true as const }),
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
     ...(profile && { profile }),
   }
@@ -202,9 +239,25 @@ async function makeProposal(
     attempt,
     schema,
     table,
-    load: merged?.load ?? load.mark.load,
+    load: mergedTable?.load ?? load.mark.load,
     base: currentShape?.uuid ?? '',
     entry,
+  }
+}
+
+/** Returns the table with the rows of a merge: the published one if it stays, or else a new one. Undefined if the load replaces the table. */
+async function findMergedTable(
+  access: ClientAccess,
+  { load, records, live: currentShape, staging, earlierEntry }: LoadComparison,
+  { mode, keepsTables }: { mode: WriteMode; keepsTables: boolean },
+  signal: AbortSignal,
+): Promise<{ load: string; uuid: string; rows: number } | undefined> {
+  if (!keepsRows(mode) || !currentShape) return undefined
+  if (!keepsTables) return writeMergedTable(access, load, records, staging, currentShape, signal)
+  return {
+    load: currentShape.mark!.load!,
+    uuid: currentShape.uuid,
+    rows: earlierEntry?.tableRows ?? currentShape.rows,
   }
 }
 
@@ -235,7 +288,7 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live: currentShape, staging, feed, changes, earlierProfile: lastEntry?.profile }
+  return { live: currentShape, staging, feed, changes, earlierEntry: lastEntry }
 }
 
 /** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
@@ -289,13 +342,14 @@ async function planLoadedTable(
   mode: WriteMode,
   signal: AbortSignal,
 ): Promise<PlannedTable> {
-  const { schema, table } = load.target
+  const { schema, table, listsTables } = load.target
+  const marked = listsTables && { listsTables }
   const { live: currentShape, staging, changes } = await compareWithTable(access, load, mode)
   const rowsAfter =
     currentShape && keepsRows(mode)
       ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
-  if (!currentShape) return { schema, table, rowsAfter, changes: [] }
+  if (!currentShape) return { schema, table, rowsAfter, changes: [], ...marked }
   const lastEntry = await findLedgerEntry(access, currentShape.mark?.load)
-  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes }
+  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes, ...marked }
 }

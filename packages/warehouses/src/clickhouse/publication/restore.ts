@@ -136,6 +136,7 @@ async function makeProposal(
   const changes = changesOf(currentShape, restored, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const lastEntry = await findLedgerEntry(access, restored.mark.load)
+  const currentEntry = await findLedgerEntry(access, currentShape.mark?.load)
   const vanished = stayingColumns.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
@@ -156,6 +157,8 @@ async function makeProposal(
       fedColumns: [],
       bytes: 0,
       ...lastEntry,
+      merged: undefined,
+      rowsBefore: currentEntry?.tableRows ?? currentShape.rows,
       rows,
       tableRows: rows,
       changes,

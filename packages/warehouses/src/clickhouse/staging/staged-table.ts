@@ -7,6 +7,7 @@ import {
   type LoadTarget,
   type StagedTable,
   WarehouseProblem,
+  type WrittenRows,
 } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
@@ -89,7 +90,7 @@ export class ClickHouseStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
@@ -135,11 +136,29 @@ export class ClickHouseStagedTable implements StagedTable {
         `The warehouse stored ${rows} rows of ${qualifiedName}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
+    const superseded = await this.#deleteSuperseded(rows)
     await this.#dropIgnored()
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     this.written = counted
-    return { rows, bytes: counted.bytes }
+    return { rows: rows - superseded, bytes: counted.bytes, superseded }
+  }
+
+  /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
+  async #deleteSuperseded(rows: number): Promise<number> {
+    const { precedence = [] } = this.target
+    if (precedence.length === 0 || this.keys.length === 0) return 0
+    const keys = this.keys.map(quoteIdentifier).join(', ')
+    const rank = `tuple(${precedence.map(quoteIdentifier).join(', ')})`
+    const newest = `select ${keys}, max(${rank}) from ${this.stagingTable} group by ${keys}`
+    await executeStatement(
+      this.#access.service,
+      `alter table ${this.stagingTable} delete where (${keys}, ${rank}) not in (${newest})`,
+      { settings: { mutations_sync: 2, max_execution_time: maxStatementSeconds } },
+    ).catch((error: unknown) => {
+      throw warehouseProblem(error, this.qualifiedName)
+    })
+    return rows - (await this.count())
   }
 
   /** The columns that the source feeds and the table includes. */

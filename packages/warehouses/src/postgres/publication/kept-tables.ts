@@ -110,13 +110,13 @@ export const placeOf = ({ schema, table }: { schema: string; table: string }): s
 /** Records that the tables which a restore replaced are kept, so that the restore can be undone. */
 export const keepRestored = keepTables
 
-/** Returns when the kept rows of this table were published, and the run that replaced them. */
+/** Returns the run that replaced the kept rows of this table, and the run that published them, with its time. */
 export async function findKeptPublication(
   client: ClientBase,
   { schema, table }: { schema: string; table: string },
-): Promise<{ run: string; publishedAt: Date } | undefined> {
-  const { rows } = await client.query<{ run: string; publishedAt: Date }>(
-    `select k.run, l.published_at as "publishedAt" from sluice.kept_table k
+): Promise<{ run: string; publishedBy: string; publishedAt: Date } | undefined> {
+  const { rows } = await client.query<{ run: string; publishedBy: string; publishedAt: Date }>(
+    `select k.run, l.run as "publishedBy", l.published_at as "publishedAt" from sluice.kept_table k
      join lateral (
        select t.run from sluice.ledger_table t where t.partition_name = k.partition_name order by t.entered desc limit 1
      ) last on true

@@ -80,6 +80,7 @@ const enterTable = `select sluice.enter_table(${tableParameters.map((type, index
 /** Stores the entry of one table, in the publishing transaction after `enterRun`. */
 export async function enterLedger(client: ClientBase, key: string, entry: LedgerEntry): Promise<void> {
   const { run, partition, published, fedColumns, mode, tableRows, cursor, profile, feed } = entry
+  const { rowsBefore, merged, listsTables } = published
   await client.query(enterTable, [
     key,
     run,
@@ -95,5 +96,6 @@ export async function enterLedger(client: ClientBase, key: string, entry: Ledger
     cursor === undefined ? null : JSON.stringify(cursor),
     profile ? JSON.stringify(profile) : null,
     JSON.stringify(feed),
+    JSON.stringify({ rowsBefore, merged, listsTables }),
   ])
 }

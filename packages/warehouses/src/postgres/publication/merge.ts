@@ -1,5 +1,5 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import type { StagedRecords } from '../../load-target.ts'
+import { isUnchanged, type MergedRows, type StagedRecords } from '../../load-target.ts'
 import {
   assertMergeKey,
   assertReplacedPartsKnown,
@@ -32,7 +32,8 @@ const setMergeTimeout = `set local statement_timeout = '12h'`
  * increment into the published partition in place. Otherwise this function copies the table's other rows to the staging table,
  * which then replaces the table like a full load, so readers never wait for a rewrite. Parts of records are copied if their records
  * are, and before them: the staging table of the records must contain only the increment when it determines which parts are
- * replaced. If `keepsPrevious` is set, all rows are copied, because a restore needs the replaced partition.
+ * replaced. If `keepsPrevious` is set, all rows are copied, because a restore needs the replaced partition. But if the run changes no row
+ * of any table, it is merged in place, so that a restore still undoes the run before it.
  */
 export async function prepareMerges(
   pools: PostgresPools,
@@ -47,11 +48,45 @@ export async function prepareMerges(
     assertReplacedPartsKnown({ qualifiedName, target, brought }, mode)
     load.records = recordsOf(loads, load.target)
   }
+  if (keepsPrevious && (await isEachUnchanged(pools, loads, signal))) return
   const copiedRows = new Set<PostgresStagedTable>()
   for (const load of loads) if (keepsPrevious || !(await canMergeInPlace(pools, load, signal))) copiedRows.add(load)
   for (const load of loads) if (load.records && copiedRows.has(load.records)) copiedRows.add(load)
   for (const load of loads) if (load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
   for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
+}
+
+/** Returns whether the merges leave the rows and columns of all tables as they are. */
+async function isEachUnchanged(
+  pools: PostgresPools,
+  loads: readonly PostgresStagedTable[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const load of loads) if (!(await changesNothing(pools, load, signal))) return false
+  // The published partitions stay, so no transaction can miss staged rows.
+  for (const load of loads) load.older = []
+  return true
+}
+
+async function changesNothing(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      await client.query(`begin; ${setMergeTimeout}`)
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
+      load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
+      const isComparable =
+        currentShape?.owned === true &&
+        currentShape.partition !== undefined &&
+        staging !== undefined &&
+        fitsInPlace(load, currentShape, staging)
+      if (isComparable) await compareWithTable(client, load, currentShape, staging)
+      await client.query('rollback')
+      return isComparable && load.comparison !== undefined && isUnchanged(load.comparison.merged)
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, load.problemContext)
+  }
 }
 
 /** Returns whether the merge only changes rows. True if the table does not exist yet. Gives the table a key if only that is missing. */
@@ -146,14 +181,14 @@ function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
 
 /**
  * Updates rows with an existing key if their values differ, inserts the others, and deletes those that are marked as deleted. Without a key,
- * inserts all rows. Returns the increase of the row count.
+ * inserts all rows. Returns the numbers of these rows.
  */
 export async function mergeInPlace(
   client: ClientBase,
   load: PostgresStagedTable,
   partition: string,
   staging: PostgresShape,
-): Promise<number> {
+): Promise<MergedRows> {
   const [into, from] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
@@ -172,16 +207,74 @@ export async function mergeInPlace(
     ? await client.query(`delete from ${into} as live using ${from} as incoming where ${keysMatch} and ${isDeleted}`)
     : undefined
   const exists = isDeleted ? ` and not ${isDeleted}` : ''
-  if (keys.length > 0 && otherColumns.length > 0)
-    await client.query(
-      `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
+  const changed =
+    keys.length > 0 && otherColumns.length > 0
+      ? await client.query(
+          `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
        where ${keysMatch} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
-    )
+        )
+      : undefined
   const { rowCount } = await client.query(
     `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
      where ${keys.length > 0 ? `not exists (select from ${into} as live where ${keysMatch})` : 'true'}${exists}`,
   )
-  return rowCount! - (removed?.rowCount ?? 0) - (deleted?.rowCount ?? 0)
+  return {
+    added: rowCount!,
+    changed: changed?.rowCount ?? 0,
+    removed: (removed?.rowCount ?? 0) + (deleted?.rowCount ?? 0),
+  }
+}
+
+async function compareWithTable(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  currentShape: PostgresShape,
+  staging: PostgresShape,
+): Promise<void> {
+  const { last } = currentShape
+  if (!last) throw concurrentlyChanged(load)
+  load.comparison = { merged: await countMergedRows(client, load, currentShape, staging), run: last.run }
+}
+
+/** Counts the rows that a merge will change. Compares values in the types of the staging table, which has all columns that are replaced. */
+async function countMergedRows(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  currentShape: PostgresShape,
+  staging: PostgresShape,
+): Promise<MergedRows> {
+  const [table, from] = [qualifyName('sluice', currentShape.partition!), qualifyName('sluice', load.stagingTable)]
+  const replaced = mergedColumns(load, staging)
+  const currentColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const toLiveValue = ({ name, type }: (typeof replaced)[number]) =>
+    currentColumns.has(name) ? `live.${escapeIdentifier(name)}::${type}` : `null::${type}`
+  const keyColumns = staging.columns.filter(({ name }) => load.keys.includes(name))
+  const otherColumns = replaced.filter(({ name }) => !load.keys.includes(name))
+  const keysMatch = keyColumns
+    .map((column) => `${toLiveValue(column)} = incoming.${escapeIdentifier(column.name)}`)
+    .join(' and ')
+  const incomingValues = otherColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
+  const isDifferent =
+    otherColumns.length === 0 || keyColumns.length === 0
+      ? 'false'
+      : `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
+  const isDeleted = deletedCondition(load, staging, 'incoming') ?? 'false'
+  const isNew = keyColumns.length === 0 ? 'true' : `live.${escapeIdentifier(keyColumns[0]!.name)} is null`
+  const joinClause = keyColumns.length === 0 ? '' : ` left join ${table} as live on ${keysMatch}`
+  const { rows } = await client.query<MergedRows>(
+    `select count(*) filter (where ${isNew} and not ${isDeleted})::float8 as added,
+       count(*) filter (where not (${isNew}) and not ${isDeleted} and ${isDifferent})::float8 as changed,
+       count(*) filter (where not (${isNew}) and ${isDeleted})::float8 as removed
+     from ${from} as incoming${joinClause}`,
+  )
+  const merged = rows[0]!
+  const records = stagedRecords(load.records, load.target.partOf)
+  if (!records || !currentColumns.has(records.column)) return merged
+  const isAbsent = keyColumns.length === 0 ? 'true' : `not exists (select from ${from} as incoming where ${keysMatch})`
+  const { rows: parts } = await client.query<{ removed: number }>(
+    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isAbsent}`,
+  )
+  return { ...merged, removed: merged.removed + parts[0]!.removed }
 }
 
 /** Returns the condition that a row of the staging table is marked as deleted; undefined if the increment has no such rows. */
@@ -237,6 +330,7 @@ async function copyRowsToStaging(
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${newTable}`)
+  if (load.comparison?.run !== last.run) await compareWithTable(client, load, currentShape, completed)
   if (load.keys.length > 0 && keptExpressions.length > 0)
     await client.query(
       `update ${newTable} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}

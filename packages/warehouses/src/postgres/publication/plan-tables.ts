@@ -65,6 +65,7 @@ async function planLoadedTable(
         ...(currentShape && { rowsBefore: last?.tableRows ?? currentShape.estimatedRows }),
         rowsAfter,
         changes,
+        ...(load.target.listsTables && { listsTables: true as const }),
       }
     })
   } catch (error) {

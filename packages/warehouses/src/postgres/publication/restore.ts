@@ -140,7 +140,15 @@ async function planRestoredTable(
       : noShapeChange
   const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
-  const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
+  const rowsBefore = currentShape?.last?.tableRows
+  const published: PublishedTable = {
+    schema,
+    table,
+    rows,
+    bytes: last?.bytes ?? 0,
+    changes: change.changes,
+    ...(rowsBefore !== undefined && { rowsBefore }),
+  }
   return {
     qualifiedName,
     statements: [...detached, ...change.statements, ...attached],

@@ -1,6 +1,6 @@
 import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
-import { type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
+import { noMergedRows, type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
 import { keepsRows, type PublishedTable } from '../../warehouse.ts'
 import { type DependentView, dependentViews } from '../views/dependent-views.ts'
 import { type FeedMemory, columnsToReplace } from '../../shape/remembered-feed.ts'
@@ -46,7 +46,8 @@ export async function planSwap(
   const [before, staging] = await readShapes(client, [load.target, load.staging])
   if (!staging) throw stagingTableMissing(load)
   const { rows, bytes } = load.written!
-  const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
+  const { listsTables } = load.target
+  const published: PublishedTable = { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
   const enableAutovacuum = `${blockAutovacuum(names.staging, lockTimeoutMs)}; alter table ${names.staging} reset (autovacuum_enabled)`
   if (!before) {
     await client.query(enableAutovacuum)
@@ -58,6 +59,7 @@ export async function planSwap(
       merging: false,
     })
     published.changes = plan.changes
+    if (keepsRows(mode)) published.merged = { ...noMergedRows, added: rows }
     const profile = profileToPublish(load, undefined)
     const partition = load.stagingTable
     return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
@@ -72,6 +74,7 @@ export async function planSwap(
   if (!current?.owned) throw tableNotOwned(load.problemContext)
   if (current.partition !== before.partition) await client.query(blockPartition(current).join(';'))
   const { last } = current
+  if (last) published.rowsBefore = last.tableRows
   const merging = keepsRows(mode) && current.partition !== undefined
   const { table: plan, feed } = planPublication(load, { currentShape: current, staging, merging })
   const evolution = planEvolution(names.table, current, plan, load.fed)
@@ -82,6 +85,7 @@ export async function planSwap(
     if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements)
     if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
+    if (load.comparison) published.merged = load.comparison.merged
   }
   for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
@@ -148,9 +152,10 @@ async function planMergeInPlace(
   load.fedBefore = columnsToReplace(feedOf(current), load.target.shape)
   if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
-  const added = await mergeInPlace(client, load, partition, staging)
+  const merged = await mergeInPlace(client, load, partition, staging)
   // A merge in place adds and widens no column, so `tableStatements` only contains changes of labels.
-  return { ...swap, statements: tableStatements, partition, tableRows: last.tableRows + added }
+  const tableRows = last.tableRows + merged.added - merged.removed
+  return { ...swap, published: { ...swap.published, merged }, statements: tableStatements, partition, tableRows }
 }
 
 /** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */

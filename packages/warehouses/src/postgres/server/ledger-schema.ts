@@ -3,12 +3,13 @@ import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 /** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
-const ledgerVersion = 7
+const ledgerVersion = 8
 
 /** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
   'text',
   'bigint',
+  'jsonb',
   'jsonb',
   'jsonb',
   'jsonb',
@@ -53,6 +54,8 @@ export async function createLedger(client: Client, load: string, key: string): P
       add column if not exists profile jsonb,
       -- What the source fed, for the next load; absent in rows of older versions.
       add column if not exists feed jsonb,
+      -- Further counts of rows; absent in rows of older versions.
+      add column if not exists details jsonb,
       -- Counted while the table is locked, so the highest is the last; times are taken before.
       add column if not exists entered bigint generated always as identity;
     update sluice.ledger_table set profile = null where jsonb_typeof(profile) = 'array';
@@ -115,8 +118,8 @@ export async function createLedger(client: Client, load: string, key: string): P
     begin
       perform sluice.demand_key($1);
       insert into sluice.ledger_table (run, schema_name, table_name, partition_name, rows, bytes, fed_columns, changes,
-        mode, table_rows, cursor, profile, feed)
-      values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+        mode, table_rows, cursor, profile, feed, details)
+      values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
     end $$;
     -- Answers what is not kept any more.
     create or replace function sluice.forget_kept(key text, run text) returns setof sluice.kept_table

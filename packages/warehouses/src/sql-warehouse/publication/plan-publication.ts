@@ -71,7 +71,7 @@ export async function planPublishedState(
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
   const { load, currentShape: before, merged, rows } = planned
-  const { schema, table, run, attempt } = load.target
+  const { schema, table, run, attempt, listsTables } = load.target
   const currentShape = await readShape(dialect, tables, { schema, name: table })
   if (currentShape?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
   const liveTable = tableToPublish(planned)
@@ -95,7 +95,15 @@ export async function planPublishedState(
       ...(cursors[table] !== undefined && { cursor: cursors[table] }),
       ...(profile && { profile }),
     },
-    published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes: [...changes, ...rowsFell] },
+    published: {
+      schema,
+      table,
+      rows,
+      bytes: load.written?.bytes ?? 0,
+      changes: [...changes, ...rowsFell],
+      ...(currentShape?.mark?.rows !== undefined && { rowsBefore: currentShape.mark.rows }),
+      ...(listsTables && { listsTables }),
+    },
   }
 }
 

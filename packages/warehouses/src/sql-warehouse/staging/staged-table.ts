@@ -6,14 +6,17 @@ import {
   type StagedTable,
   type StoredType,
   WarehouseProblem,
+  type WrittenRows,
 } from '../../warehouse.ts'
 import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
+import { plainSql } from '../sql-statement.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'
 import {
+  countRows,
   withSession,
   findRelation,
   hiddenName,
@@ -44,7 +47,7 @@ export class SqlStagedTable implements StagedTable {
   readonly qualifiedName: string
   /** The id of the staging table; another table may take over its name. */
   id = ''
-  written: { rows: number; bytes: number } | undefined
+  written: WrittenRows | undefined
   /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: string | undefined
@@ -75,7 +78,7 @@ export class SqlStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const { types } = this.#dialect
@@ -87,7 +90,9 @@ export class SqlStagedTable implements StagedTable {
     const { run, attempt } = this.target
     try {
       const filling = { place: this.staging, columns, run, attempt, quotedPlace: this.qualifiedName }
-      this.written = await this.#dialect.copyRows(filling, content, signal)
+      const written = await this.#dialect.copyRows(filling, content, signal)
+      const superseded = await this.#deleteSuperseded(written.rows, signal)
+      this.written = { ...written, rows: written.rows - superseded, superseded }
       await this.#dropIgnored(signal)
     } catch (error) {
       throw toWarehouseProblem(this.#dialect, error, this.qualifiedName)
@@ -95,6 +100,25 @@ export class SqlStagedTable implements StagedTable {
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     return this.written
+  }
+
+  /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
+  async #deleteSuperseded(rows: number, signal: AbortSignal): Promise<number> {
+    const { precedence = [] } = this.target
+    if (precedence.length === 0 || this.keys.length === 0) return 0
+    const { quoted } = this.#dialect.names
+    const older = quoted(this.staging.name)
+    const isSame = (names: readonly string[]) => names.map((name) => `newer.${quoted(name)} = ${older}.${quoted(name)}`)
+    // Row comparisons are not available everywhere.
+    const isNewer = precedence.map((name, index) =>
+      [...isSame(precedence.slice(0, index)), `newer.${quoted(name)} > ${older}.${quoted(name)}`].join(' and '),
+    )
+    const text = `delete from ${this.stagingTable} where exists (
+      select 1 from ${this.stagingTable} as newer where ${isSame(this.keys).join(' and ')} and (${isNewer.join(' or ')}))`
+    return withSession(this.#dialect, { role: 'service', signal }, async (session) => {
+      await session.execute(plainSql(text))
+      return rows - (await countRows(this.#dialect, session, this.staging))
+    })
   }
 
   /** The columns that the source feeds and the table includes. */

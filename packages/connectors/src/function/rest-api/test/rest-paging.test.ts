@@ -196,6 +196,66 @@ describe('paging', () => {
   })
 })
 
+describe('“not found” instead of an empty page', () => {
+  /** Answers with seven records in pages of three, and with 404 after the last page. */
+  const respondWithoutEmptyPage = (request: StandInRequest): StandInResponse => {
+    const response = respondInPages(request)
+    return (response.body as { items: unknown[] }).items.length > 0
+      ? response
+      : { status: 404, body: { detail: 'Invalid page.' } }
+  }
+
+  it.each<[RestApiSettings['paging'], number]>([
+    [{ type: 'PAGE', parameter: 'page' }, 5],
+    [{ type: 'OFFSET', parameter: 'skip' }, 5],
+    [{ type: 'PAGE', parameter: 'page', total: 'total' }, 5],
+  ])('is the end of %j, if the API repeats it', async (paging, requests) => {
+    rest.respond = respondWithoutEmptyPage
+    await load(paging)
+    expect(await ids()).toEqual(numbers(7))
+    expect(rest.paths()).toHaveLength(requests)
+  })
+
+  it('does not end a read if it is a passing fault', async () => {
+    let faults = 1
+    rest.respond = (request) =>
+      request.query.get('page') === '2' && faults-- > 0 ? { status: 404 } : respondInPages(request)
+    await load({ type: 'PAGE', parameter: 'page' })
+    expect(await ids()).toEqual(numbers(7))
+  })
+
+  it.each<[string, RestApiSettings['paging'], (request: StandInRequest) => StandInResponse, string]>([
+    ['the first page', { type: 'PAGE', parameter: 'page' }, () => ({ status: 404 }), 'NOT_FOUND'],
+    [
+      'a page that a total announces',
+      { type: 'PAGE', parameter: 'page', total: 'total' },
+      (request) => (request.query.get('page') === '2' ? { status: 404 } : respondInPages(request)),
+      'NOT_FOUND',
+    ],
+    [
+      'a page that hasMore announces',
+      { type: 'PAGE', parameter: 'page', hasMore: 'more' },
+      (request) => (request.query.get('page') === '2' ? { status: 404 } : respondInPages(request)),
+      'NOT_FOUND',
+    ],
+    [
+      'the target of a link',
+      { type: 'NEXT_LINK', path: 'odata.nextLink' },
+      (request) => (request.query.has('after') ? { status: 404 } : respondInPages(request)),
+      'NOT_FOUND',
+    ],
+    [
+      'a refused page (422), because some APIs return only the first thousand records',
+      { type: 'PAGE', parameter: 'page' },
+      (request) => (request.query.get('page') === '3' ? { status: 422 } : respondInPages(request)),
+      'REQUEST_REFUSED',
+    ],
+  ])('fails for %s', async (_name, paging, respond, code) => {
+    rest.respond = respond
+    expect(await failure(paging)).toMatchObject({ code })
+  })
+})
+
 describe('a total', () => {
   const paging = { type: 'OFFSET', parameter: 'skip', total: 'total', sizeParameter: 'n', size: 3 } as const
   /** Nine records, of which the second three are missing although the total counts them. */
