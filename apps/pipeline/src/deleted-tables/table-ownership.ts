@@ -57,8 +57,12 @@ export async function isTableTaken(
  * Lists the further tables of a pipeline, such as those of repeat groups. The cursor stores their names, which start
  * with the name of the pipeline's table and `__`.
  */
-export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
-  const cursor = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
-  const names: unknown[] = Array.isArray(cursor?.tables) ? cursor.tables : []
+export const listFurtherTables = async (warehouse: Warehouse, schema: string, table: string): Promise<string[]> =>
+  furtherTablesOf(await warehouse.loader.findCursor(schema, table), table)
+
+/** Returns the names of the further tables in the cursor of a pipeline's table. */
+export function furtherTablesOf(cursor: unknown, table: string): string[] {
+  const { tables } = (cursor ?? {}) as { tables?: unknown }
+  const names: unknown[] = Array.isArray(tables) ? tables : []
   return names.filter((name): name is string => typeof name === 'string' && name.startsWith(`${table}__`))
 }

@@ -1,10 +1,15 @@
 import type { WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { readSetting } from '../organisation-settings.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../source-definition-digest.ts'
 import { dropLeftover } from '../deleted-tables/pending-drops.ts'
-import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '@sluice/warehouses/load-feeds'
+import {
+  type LoadedTable,
+  loadFeeds,
+  type PublicationOfFeeds,
+  publishFeeds,
+  type StagedFeeds,
+} from '@sluice/warehouses/load-feeds'
 import type { Claim } from '../runs/claim-run.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
@@ -43,7 +48,7 @@ import {
   readReadingState,
   type StagedRun,
 } from './staged-run.ts'
-import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables } from './load-result.ts'
+import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables, type StoredCursor } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
@@ -87,9 +92,10 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   )
   const warehouse = await context.warehouses.open(claim.client)
 
+  const isRetry = claim.attempt > 1
   // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
-  const staged = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
-  const earlier = await warehouse.loader.findPublication(claim.uid)
+  const staged = isRetry ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
+  const earlier = isRetry ? await warehouse.loader.findPublication(claim.uid) : undefined
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
@@ -97,7 +103,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
       isDataset: isDatasetRun(claim),
     })
   }
-  const { tables, rejected, fed, merged, hints, whole, nothingNew } = staged
+  const { tables, cursor, rejected, fed, merged, hints, whole, nothingNew } = staged
     ? await publishStaged(context, attempt, pipeline, warehouse, staged)
     : await loadFromSource(context, attempt, pipeline, warehouse)
   await clearCursorReset(context.db, pipeline)
@@ -108,6 +114,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     keepsRows: merged && pipeline.writeMode !== 'REPLACE',
     mode: writeModeOf(claim, pipeline, merged),
     ownTable: pipeline,
+    cursor,
     fullReadReason: whole,
     nothingNew,
     hints: new Map(hints),
@@ -137,8 +144,7 @@ async function loadFromSource(
     await deleteStagedLoads(context.db, claim)
     await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
   }
-  await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.catalog.ensureSchema(pipeline.schema)
+  if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   return stageAndPublish(context, attempt, pipeline, warehouse)
 }
 
@@ -163,7 +169,7 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
   )
   const warehouse = await context.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
-  await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
+  if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan
@@ -201,6 +207,8 @@ async function clearCursorReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): 
 
 interface LoadResult extends RunCounts {
   tables: LoadedTable[]
+  /** Undefined if it must be read from the warehouse. */
+  cursor?: StoredCursor
 }
 
 async function publishStaged(
@@ -210,7 +218,7 @@ async function publishStaged(
   warehouse: Warehouse,
   { feeds, counts }: StagedRun,
 ): Promise<LoadResult> {
-  const publication = await preparePublication(context, attempt, pipeline, warehouse)
+  const publication = preparePublication(context, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(context.db, attempt, error)
   const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
     throw withHints(error, new Map(counts.hints))
@@ -229,20 +237,19 @@ function withHints(error: unknown, hints: Hints): unknown {
   return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
-async function preparePublication(
+function preparePublication(
   context: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-): Promise<PublicationOfFeeds> {
-  const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
+): PublicationOfFeeds {
+  const { log, signal, sendHeartbeat, onBackgroundWork } = attempt
   const gate = qualityGate(context, attempt, pipeline, warehouse)
-  const atFailure = await readSetting(context.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
     isCurrentAttempt: sendHeartbeat,
     signal,
-    retain: atFailure === 'RETAIN',
+    retain: pipeline.retainsStaging,
     ...(gate && { gate }),
     onBackgroundWork,
     onWait: (reason) => log.write('WARN', 'MEDIUM', reason),
@@ -297,7 +304,9 @@ async function stageAndPublish(
     nothingNew: (why) => void (nothingNew = why),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
-  const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
+  const { cursor, last, digest } = await readReadingState(claim, pipeline, warehouse)
+  // The schema of a table that was loaded before is complete.
+  if (!last && !onPlan) await warehouse.catalog.ensureSchema(pipeline.schema)
   const definition = sourceDefinitionDigest(pipeline)
   const remembered = discardOutdatedMemory(definition, last)
   const source = await readSource(context, claim.client, pipeline)
@@ -325,8 +334,9 @@ async function stageAndPublish(
     ...(fullReadReason !== undefined && { whole: fullReadReason }),
     ...(nothingNew !== undefined && { nothingNew }),
   })
-  const publication = await preparePublication(context, attempt, pipeline, warehouse)
+  const publication = preparePublication(context, attempt, pipeline, warehouse)
   let isKept = false
+  let stagedCursors: StagedFeeds['cursors'] = {}
   const loading = loadFeeds({
     ...publication,
     feeds: assertTableOwnership(db, claim, pipeline, idleTimeout.watch(feeds)),
@@ -351,6 +361,7 @@ async function stageAndPublish(
       storeProfile: (table, profile) => storeProfile(db, claim, { schema: target.schema, table }, profile),
     }),
     async onStaged(feeds) {
+      stagedCursors = feeds.cursors
       await rejected.flush()
       isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
     },
@@ -360,7 +371,8 @@ async function stageAndPublish(
     throw withHints(error, hints.kept)
   })
   hints.logOmitted()
-  return { tables, ...counts() }
+  const isOwnTableLoaded = tables.some(({ table }) => table === target.table)
+  return { tables, cursor: { value: isOwnTableLoaded ? stagedCursors[target.table] : cursor }, ...counts() }
 }
 
 /** Returns the statements with the values of their variables. Throws `VariableProblem`. */
