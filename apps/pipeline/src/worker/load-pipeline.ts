@@ -92,10 +92,10 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   )
   const warehouse = await context.warehouses.open(claim.client)
 
-  const isRetry = claim.attempt > 1
-  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
-  const staged = isRetry ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
-  const earlier = isRetry ? await warehouse.loader.findPublication(claim.uid) : undefined
+  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads it too, because the
+  // service's database may have been restored from a backup.
+  const staged = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
+  const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
