@@ -2,7 +2,7 @@ import type { SchemaChanges, WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import { isFilledByAnother, isTableTaken } from '../deleted-tables/table-ownership.ts'
+import { isTableOfAnother } from '../deleted-tables/table-ownership.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
@@ -91,13 +91,12 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
 export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
-  { id, schema, table }: PipelineToLoad,
+  { schema, table }: PipelineToLoad,
   feeds: AsyncIterable<RowStream>,
 ): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) {
     const other = feed.table !== '' && feed.table !== table
-    const name = { client, schema, table: feed.table }
-    if (other && ((await isTableTaken(db, name, id)) || (await isFilledByAnother(db, name, table))))
+    if (other && (await isTableOfAnother(db, { client, schema, table: feed.table }, table)))
       throw new LoadProblem(
         'TABLE_TAKEN',
         `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
