@@ -1,7 +1,6 @@
 export * from './audit.ts'
 export * from './month-partitions.ts'
 export * from './connect.ts'
-export * from './commit-without-flush.ts'
 export * from './key-ring.ts'
 export * from './migrate.ts'
 export * from './sealed-columns.ts'

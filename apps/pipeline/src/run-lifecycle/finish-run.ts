@@ -99,7 +99,7 @@ export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: 
     await onRunFinished(trx, queue, workflow)
 }
 
-/** What the end of a run requires. Most runs require nothing. */
+/** The work that the end of a run requires. Most runs require none. */
 interface FollowUps {
   /** The organisation's ALERT_EMAIL; null if it is not set. */
   alertSetting: string | null

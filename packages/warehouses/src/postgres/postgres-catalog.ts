@@ -82,10 +82,10 @@ export async function findPublication(client: ClientBase, run: string): Promise<
 /** Returns the table. The row count comes from the loads; for a table that no load created, it is the planner's estimate. */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
-  return shape && describeTable(client, { schema, name }, shape)
+  return shape && toWarehouseTable(client, { schema, name }, shape)
 }
 
-async function describeTable(
+async function toWarehouseTable(
   client: ClientBase,
   { schema, name }: TablePlace,
   shape: PostgresShape,
@@ -167,7 +167,7 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
   const foundTables: WarehouseTable[] = []
   for (const [index, place] of places.entries()) {
     const shape = shapes[index]
-    if (shape) foundTables.push(await describeTable(client, place, shape))
+    if (shape) foundTables.push(await toWarehouseTable(client, place, shape))
   }
   return foundTables
 }

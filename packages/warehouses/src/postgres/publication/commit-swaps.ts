@@ -96,7 +96,7 @@ function statementAt(statements: readonly string[], position: number): string | 
 
 const asyncCommit = 'set local synchronous_commit = off'
 
-/** A transaction whose commit waits until everything before it is on disk. */
+/** Its commit waits until everything before it is on disk. */
 const waitForDisk = `select pg_logical_emit_message(true, 'sluice', 'published')`
 
 /** Waits until everything that this server has committed is on disk. */

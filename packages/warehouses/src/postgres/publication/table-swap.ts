@@ -51,7 +51,7 @@ export async function lockTables(
   }
 }
 
-/** Returns the partition of the published table; null if it has none, and undefined if there is no table. */
+/** Returns the partition of the published table; null if it has none, and undefined if the table does not exist. */
 function partitionOf({ shapes }: PostgresStagedTable): string | null | undefined {
   const { currentShape } = shapes!
   return currentShape && (currentShape.partition ?? null)

@@ -100,7 +100,7 @@ function formatStartupOptions(settings: RoleSettings): string {
 export const expectedSettings = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
 
 /**
- * SQL of the name of a session default that role `load` changed; null if there is none. `$1` is `expectedSettings`. Ignores settings that
+ * SQL of the name of a session default that role `load` changed, or null. `$1` is `expectedSettings`. Ignores settings that
  * only a superuser can change.
  */
 export const selectChangedSetting = `
