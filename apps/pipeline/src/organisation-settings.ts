@@ -1,5 +1,5 @@
 import type { SettingKey } from '@sluice/contracts'
-import type { Kysely } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from './database.ts'
 
 /** Values of settings that an organisation has not changed. */
@@ -21,6 +21,10 @@ export async function readSetting(db: Kysely<DB>, client: string, key: SettingKe
     .executeTakeFirst()
   return row?.value ?? settingDefaults[key]
 }
+
+/** SQL of the stored value of a client's setting; null if it has its default. */
+export const selectSetting = (client: string | RawBuilder<unknown>, key: SettingKey): RawBuilder<string | null> =>
+  sql`(select value from settings where client = ${client} and key = ${key})`
 
 /** The warning when ALERT_EMAIL has addresses and no mail server is configured. */
 export const noMailServer =

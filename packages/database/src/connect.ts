@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { PreparingClient } from './prepared-statements.ts'
 
@@ -54,3 +54,9 @@ const getTypeParser = ((oid: number, format: 'text') =>
 export function transaction<DB, T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
   return db.isTransaction ? callback(db as Transaction<DB>) : db.transaction().execute(callback)
 }
+
+/**
+ * A column of a row that a statement reads or returns. The transaction of the statement then commits without waiting for the disk. A crash
+ * of the server can lose it, but not if a later commit has waited for the disk. Only for rows that may be lost in such a crash.
+ */
+export const commitWithoutFlush = sql<string>`set_config('synchronous_commit', 'off', true)`

@@ -58,8 +58,8 @@ export interface Loader {
   fenceRun(run: string, attempt: number): Promise<Publication | undefined>
   /** Returns the cursor that the table's last publication stored for its source; undefined if it stored none. */
   findCursor(schema: string, table: string): Promise<unknown>
-  /** Returns the memory of the table's last load, or undefined if there was none. */
-  findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
+  /** Returns what the table's last load left for the next one. */
+  findLastLoad(schema: string, table: string): Promise<LastLoad>
   typeRules(schema: string): Promise<TypeRules>
   /**
    * Returns the publication of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of `restore`.
@@ -83,6 +83,13 @@ export interface Loader {
 export interface PreviousRows {
   run: string
   publishedAt: Date
+}
+
+export interface LastLoad {
+  /** The position at which the source continues; undefined if there was no load, or if it stored none. */
+  cursor: unknown
+  /** Undefined if there was no load. */
+  feed: FeedMemory | undefined
 }
 
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */

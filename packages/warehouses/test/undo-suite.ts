@@ -169,7 +169,7 @@ export function undoSuite(subject: Given): void {
       load.profile = randomUUID()
       await warehouse.loader.publish([load], async () => true, never, { cursors: { shaped: { seen: 1 } } })
       const before = await warehouse.catalog.findTable('health', 'shaped')
-      const feed = await warehouse.loader.findFeed('health', 'shaped')
+      const { feed } = await warehouse.loader.findLastLoad('health', 'shaped')
       const other = columns({ id: 'BIGINT', more: 'DATE' })
       const rebuild = { schemaChanges: 'REPLACE' as const }
       const run = randomUUID()
@@ -186,8 +186,7 @@ export function undoSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'shaped')).toEqual([...numbered(2, 'old')])
       const after = (await warehouse.catalog.findTable('health', 'shaped'))!
       expect([after.columns, after.profile]).toEqual([before!.columns, { id: load.profile, scope: 'TABLE' }])
-      expect(await warehouse.loader.findFeed('health', 'shaped')).toEqual(feed)
-      expect(await warehouse.loader.findCursor('health', 'shaped')).toEqual({ seen: 1 })
+      expect(await warehouse.loader.findLastLoad('health', 'shaped')).toEqual({ feed, cursor: { seen: 1 } })
     })
 
     it('keeps views valid, including views over columns that were added later', async () => {

@@ -1,6 +1,6 @@
-import { type Kysely, type Transaction, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { readAlertSetting, noMailServer } from '../organisation-settings.ts'
+import { noMailServer, parseAlertSetting, readAlertSetting, settingDefaults } from '../organisation-settings.ts'
 import type { EndedRun } from '../runs/run-states.ts'
 import type { RunnableKind } from '../runs/runnable-kinds.ts'
 import { type AlertContent, type AlertEvent, type Channel, operatorRecipient } from './alert.ts'
@@ -15,12 +15,16 @@ const hourMs = 3_600_000
  * a call of the operator's webhook. Failed jobs of a workflow are reported by the workflow. Dry runs and restores are not reported,
  * because their caller reads the result.
  */
-export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promise<void> {
+export async function writeRunAlerts(
+  trx: Transaction<DB>,
+  run: EndedRun,
+  { alertSetting, hasWaitingAlerts }: { alertSetting: string | null; hasWaitingAlerts: boolean },
+): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
-  const { addresses, warnings } = await readAlertSetting(trx, run.client)
+  const { addresses, warnings } = parseAlertSetting(alertSetting ?? settingDefaults.ALERT_EMAIL)
   const badEvent = toBadEvent(run, warnings)
   if (badEvent && run.workflow_run_id !== null) return
-  await deleteWaitingAlerts(trx, run.runnable_id)
+  if (hasWaitingAlerts) await deleteWaitingAlerts(trx, run.runnable_id)
   const drafts = [await draftCall(trx, run), await draftMail(trx, run, badEvent, addresses)].filter(
     (draft) => draft !== undefined,
   )
@@ -101,11 +105,17 @@ type BadEvent = 'FAILED' | 'WARNING'
 const toBadEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
   state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
 
+// The condition `tries = 0` excludes alerts that another process sends while this transaction runs, because an alert
+// that was sent must stay.
+const isWaiting = (runnable: number) => sql`runnable_id = ${runnable} and created_at > now() and tries = 0`
+
+/** SQL of whether alerts about an object wait for the end of their hour. */
+export const hasWaitingAlerts = (runnable: number): RawBuilder<boolean> =>
+  sql`exists (select from alerts where ${isWaiting(runnable)})`
+
 /** Deletes alerts that wait for the end of their hour, because a newer run makes them obsolete. */
 async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
-  // The condition `tries = 0` excludes alerts that another process sends while this transaction runs, because an alert
-  // that was sent must stay.
-  await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
+  await sql`delete from alerts where ${isWaiting(runnable)}`.execute(trx)
 }
 
 interface PastAlerts {

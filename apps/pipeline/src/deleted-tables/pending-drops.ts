@@ -4,7 +4,7 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { deleteDescriptions } from '../table-descriptions/stored-descriptions.ts'
 import { deleteProfiles } from '../table-profiles/stored-profiles.ts'
-import { listFurtherTables, isFilledByAnother, isTableTaken } from './table-ownership.ts'
+import { isTableOfAnother, listFurtherTables } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
 
@@ -130,10 +130,7 @@ async function executeDrop(
 /** Drops a table, after the further tables of its pipeline that no other object uses. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   for (const table of await listFurtherTables(warehouse, target.schema, target.table))
-    if (
-      !(await isTableTaken(db, { ...target, table })) &&
-      !(await isFilledByAnother(db, { ...target, table }, target.table))
-    )
+    if (!(await isTableOfAnother(db, { ...target, table }, target.table)))
       await dropSchemaOrRelation(warehouse, { ...target, table })
   await dropSchemaOrRelation(warehouse, target)
 }

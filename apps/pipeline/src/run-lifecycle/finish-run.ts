@@ -6,11 +6,12 @@ import { runTransaction } from '../runs/run-transaction.ts'
 import { statesBefore, type EndedRun } from '../runs/run-states.ts'
 import type { WriteMode } from '@sluice/contracts'
 import type { PlannedTable, PublishedTable } from '@sluice/warehouses/load-target'
-import { writeRunAlerts } from '../alerts/write-alerts.ts'
+import { hasWaitingAlerts, writeRunAlerts } from '../alerts/write-alerts.ts'
+import { selectSetting } from '../organisation-settings.ts'
 import { toStoredJson } from '../stored-json.ts'
-import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
+import { queueViews, selectPendingViews } from '../views/pending-views.ts'
 import { keepPublishedProfiles } from '../table-profiles/stored-profiles.ts'
-import { advanceWaitingWorkflows } from '../workflows/advance-workflow.ts'
+import { advanceWorkflows } from '../workflows/advance-workflow.ts'
 
 /** A table after a run; `size` in bytes. Stored as JSON, so the names of the fields cannot change. */
 export interface PublishedTableSize {
@@ -89,10 +90,42 @@ export async function keepPlan(
 
 /** Writes alerts, keeps profiles, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
-  await writeRunAlerts(trx, run)
+  const followUps = await findFollowUps(trx, run)
+  await writeRunAlerts(trx, run, followUps)
   if (run.state === 'OK' || run.state === 'WARNING') {
-    await keepPublishedProfiles(trx, run.uid)
-    await queuePendingViews(trx, queue, run.client, await listTablesOfRun(trx, run.id))
+    if (followUps.hasProfiles) await keepPublishedProfiles(trx, run.uid)
+    await queueViews(trx, queue, run.client, followUps.pendingViews)
   }
-  for (const workflow of await advanceWaitingWorkflows(trx, queue, run)) await onRunFinished(trx, queue, workflow)
+  for (const workflow of await advanceWorkflows(trx, queue, followUps.workflowRuns))
+    await onRunFinished(trx, queue, workflow)
+}
+
+/** The work that the end of a run requires. Most runs require none. */
+interface FollowUps {
+  /** The organisation's ALERT_EMAIL; null if it is not set. */
+  alertSetting: string | null
+  hasWaitingAlerts: boolean
+  hasProfiles: boolean
+  /** Pending views that name a table or view which the run created or filled. */
+  pendingViews: number[]
+  /** Runs of workflows that wait for this run. */
+  workflowRuns: number[]
+}
+
+/**
+ * Reads in one statement what follows the end of a run. The run was locked before, so that a workflow which is about to wait for the run
+ * is either found here or finds that the run has ended.
+ */
+async function findFollowUps(trx: Transaction<DB>, run: EndedRun): Promise<FollowUps> {
+  const tables = (run.tables as PublishedTableSize[] | null) ?? []
+  const names = sql`
+    select unnest(${tables.map(({ name }) => name)}::text[])
+    union select view_name from views where id = ${run.runnable_id} and pending is null`
+  const { rows } = await sql<FollowUps>`
+    select ${selectSetting(run.client, 'ALERT_EMAIL')} as "alertSetting", ${hasWaitingAlerts(run.runnable_id)} as "hasWaitingAlerts",
+      exists (select from table_profiles where run = ${run.uid}) as "hasProfiles",
+      ${selectPendingViews(run.client, names)} as "pendingViews",
+      (select coalesce(jsonb_agg(distinct run_id order by run_id), '[]') from workflow_run_jobs
+       where child_run_id = ${run.id}) as "workflowRuns"`.execute(trx)
+  return rows[0]!
 }

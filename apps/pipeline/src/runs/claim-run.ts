@@ -1,5 +1,5 @@
 import type { RunAction, RunMode, RunnableKind } from './runnable-kinds.ts'
-import { type Kysely, type Transaction, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { statesBefore } from './run-states.ts'
 
@@ -25,11 +25,21 @@ export interface Claim {
 /** Number of attempts before a run fails. A further attempt only checks whether an earlier one published the rows. */
 export const mostTries = 5
 
+/** The limits of a claim: the concurrent runs of the client, and the condition in which the run must wait for other runs. */
+interface ClaimLimits {
+  maxRuns: number
+  mustWait: RawBuilder<boolean>
+}
+
+/** Names the lock that serializes the claims of one client: the limit of the queue is only approximate, because workers count concurrently. */
+export const claimLock = (client: string): string => `runs of ${client}`
+
 /**
  * Claims a run: sets it RUNNING with a new attempt. Returns undefined if the run has ended or was deleted. Takes over a
- * run of another worker, because the queue delivers it only after that worker's heartbeats have stopped.
+ * run of another worker, because the queue delivers it only after that worker's heartbeats have stopped. Also returns undefined if
+ * `limits` do not allow the run yet; the caller must then hold `claimLock`.
  */
-export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
+export async function claimRun(db: Kysely<DB>, uid: string, limits?: ClaimLimits): Promise<Claim | undefined> {
   const row = await db
     .updateTable('runs as r')
     .from('runnables as s')
@@ -47,6 +57,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
     .whereRef('s.id', '=', 'r.runnable_id')
     .where('r.uid', '=', uid)
     .where('r.state', 'in', statesBefore('RUNNING'))
+    .where(limits ? sql<boolean>`${countConcurrentRuns} < ${limits.maxRuns} and not ${limits.mustWait}` : sql.lit(true))
     .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
     .returning(['r.action', 'r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
     .executeTakeFirst()
@@ -67,27 +78,20 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
   }
 }
 
-/**
- * Returns whether the client may have another concurrent run. The limit of the queue is only approximate, because workers
- * count concurrently. Here, an advisory lock serializes the claims of one client until the caller's transaction ends. Runs
- * without a heartbeat for a minute do not count.
- */
-export async function hasClientCapacity(trx: Transaction<DB>, uid: string, maxRuns: number): Promise<boolean> {
-  const run = await trx
+/** Counts the other concurrent runs of the client of run `r`. Runs without a heartbeat for a minute do not count. */
+const countConcurrentRuns = sql<number>`(
+  select count(*) from runs o
+  where o.client = r.client and o.id <> r.id and o.state = 'RUNNING' and o.heartbeat_at > now() - interval '1 minute')`
+
+/** Returns whether a run that was not claimed waits for the end of other runs. */
+export async function isRunWaiting(db: Kysely<DB>, uid: string): Promise<boolean> {
+  const run = await db
     .selectFrom('runs')
-    .select(['id', 'client', sql`pg_advisory_xact_lock(hashtext('runs of ' || client))`.as('lock')])
+    .select('id')
     .where('uid', '=', uid)
+    .where('state', 'in', statesBefore('RUNNING'))
     .executeTakeFirst()
-  if (!run) return true
-  const { count } = await trx
-    .selectFrom('runs')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('client', '=', run.client)
-    .where('id', '<>', run.id)
-    .where('state', '=', 'RUNNING')
-    .where('heartbeat_at', '>', sql<Date>`now() - interval '1 minute'`)
-    .executeTakeFirstOrThrow()
-  return count < maxRuns
+  return run !== undefined
 }
 
 /**

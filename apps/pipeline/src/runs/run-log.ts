@@ -1,3 +1,4 @@
+import { commitWithoutFlush } from '@sluice/database'
 import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
@@ -22,12 +23,7 @@ export async function openRunLog(
   redaction: Redaction,
   { most: maxLines = 10_000 } = {},
 ): Promise<RunLog> {
-  const { count } = await db
-    .selectFrom('run_logs')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('run_id', '=', claim.id)
-    .executeTakeFirstOrThrow()
-  let remaining = maxLines - count
+  let remaining = maxLines - (claim.attempt > 1 ? await countLogLines(db, claim) : 0)
 
   const lines = batchWriter<object>({
     write: (batch) => insertLogLines(db, claim, batch),
@@ -49,15 +45,24 @@ export async function openRunLog(
   }
 }
 
+async function countLogLines(db: Kysely<DB>, { id }: Claim): Promise<number> {
+  const { count } = await db
+    .selectFrom('run_logs')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('run_id', '=', id)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 /** Stores log lines, unless the run was deleted. */
 async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
+    with run as (select id, runnable_id, ${commitWithoutFlush} from runs where id = ${id})
     insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
     select r.id, r.runnable_id, l.created_at, l.level, l.importance, l.message
     from json_to_recordset(${JSON.stringify(lines)})
            as l (created_at timestamptz, level text, importance text, message text),
-         runs r
-    where r.id = ${id}
+         run r
   `.execute(db)
 }
 

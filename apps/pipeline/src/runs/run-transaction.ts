@@ -33,13 +33,20 @@ export const isSerializationFailure = (error: unknown): boolean =>
 
 /**
  * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `callback` can be
- * called several times and must do nothing that a rollback does not undo.
+ * called several times and must do nothing that a rollback does not undo. `lock` names an advisory lock that serializes transactions.
  */
-export async function runTransaction<T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
+export async function runTransaction<T>(
+  db: Kysely<DB>,
+  callback: (trx: Transaction<DB>) => Promise<T>,
+  { lock }: { lock?: string } = {},
+): Promise<T> {
+  const acquiredLock = lock === undefined ? sql`null` : sql`pg_advisory_xact_lock(hashtext(${lock}))`
   for (let tries = 1; ; tries += 1) {
     try {
       return await db.transaction().execute(async (trx) => {
-        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true)`.execute(trx)
+        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true), ${acquiredLock}`.execute(
+          trx,
+        )
         return await callback(trx)
       })
     } catch (error) {

@@ -1,3 +1,4 @@
+import { commitWithoutFlush } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { Claim } from './claim-run.ts'
@@ -31,7 +32,7 @@ export async function keepStagedLoads(
   { digest, state }: Omit<StagedLoads, 'attempt'>,
 ): Promise<boolean> {
   const { numAffectedRows } = await sql`
-    with run as (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share)
+    with run as (select id, ${commitWithoutFlush} from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share)
     insert into staged_loads (run_id, attempt, digest, state)
     select id, ${attempt}, ${digest}, ${JSON.stringify(state)}::json from run
     on conflict (run_id) do update set attempt = excluded.attempt, digest = excluded.digest, state = excluded.state

@@ -1,3 +1,4 @@
+import { commitWithoutFlush } from '@sluice/database'
 import type { ColumnProfile, RowsProfile } from '@sluice/row-stream'
 import type { ProfileReference } from '@sluice/warehouses/load-target'
 import type { WarehouseTable } from '@sluice/warehouses/warehouse'
@@ -32,7 +33,7 @@ interface ProfiledTable {
 /**
  * Stores the profile of the rows that an attempt has staged. Returns its id, which the publication enters in the ledger. Returns
  * undefined, and stores nothing, if the attempt has lost the lease or the schema no longer has profiles. The lock on the schema makes a
- * request that switches profiles off wait, and then delete this profile.
+ * request that switches profiles off wait, and then delete this profile. The heartbeat before the publication flushes the profile to disk.
  */
 export async function storeProfile(
   db: Kysely<DB>,
@@ -41,7 +42,7 @@ export async function storeProfile(
   { rows, columns }: RowsProfile,
 ): Promise<string | undefined> {
   const stored = await sql<{ id: string }>`
-    with run as (select uid from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share),
+    with run as (select uid, ${commitWithoutFlush} from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share),
       place as (select id from schemas where client = ${client} and schema_name = ${schema} and profile_tables for share)
     insert into table_profiles (schema_id, table_name, run, rows, statistics, columns)
     select place.id, ${table}, run.uid, ${rows}, ${JSON.stringify(columns.map(statisticOf))}::json,
@@ -119,18 +120,18 @@ const keptPublications = 3
 
 /** Keeps the profiles of a run that has ended with a publication, and deletes those of the tables' earlier rows that no restore publishes. */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
-  const { numAffectedRows } = await sql`update table_profiles set published = true where run = ${run}`.execute(trx)
-  if (!numAffectedRows) return
   await sql`
-    with ranked as (
+    with published as (update table_profiles set published = true where run = ${run}),
+    ranked as (
       select p.id, dense_rank() over (partition by p.schema_id, p.table_name order by r.last desc, p.run) as rank
       from table_profiles p
       join (select distinct schema_id, table_name from table_profiles where run = ${run}) t using (schema_id, table_name)
       cross join lateral (
         select max(measured_at) as last from table_profiles o
         where o.schema_id = p.schema_id and o.table_name = p.table_name and o.run = p.run) r
-      where p.published)
-    delete from table_profiles p using ranked where p.id = ranked.id and ranked.rank > ${keptPublications}`.execute(trx)
+      where p.published or p.run = ${run})
+    delete from table_profiles p using ranked
+    where p.id = ranked.id and p.run <> ${run} and ranked.rank > ${keptPublications}`.execute(trx)
 }
 
 /**

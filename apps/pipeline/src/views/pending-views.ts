@@ -1,4 +1,4 @@
-import { sql, type Kysely, type Transaction } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { queueRun } from '../runs/queue-run.ts'
@@ -18,30 +18,31 @@ export async function storePendingReason(db: Kysely<DB>, view: number, pending: 
   )
 }
 
-/** Queues runs of the enabled pending views that name one of these tables. The run checks whether the view can be created. */
+/** SQL of the ids of the enabled pending views that name one of these tables. `names` selects the names. */
+export const selectPendingViews = (client: string, names: RawBuilder<unknown>): RawBuilder<number[]> => sql`(
+  select coalesce(jsonb_agg(v.id order by v.id), '[]') from views v
+  where v.client = ${client} and v.pending is not null and not v.disabled
+    and exists (select from (${names}) t (name) where strpos(lower(v.query), lower(t.name)) > 0))`
+
+/** Queues runs of the enabled pending views that name this table. */
 export async function queuePendingViews(
   trx: Transaction<DB>,
   queue: JobQueue,
   client: string,
-  tables: readonly string[],
+  table: string,
 ): Promise<void> {
-  if (tables.length === 0) return
-  const { rows } = await sql<{ id: number }>`
-    select v.id from views v
-    where v.client = ${client} and v.pending is not null and not v.disabled
-      and exists (select from unnest(${tables}::text[]) t (name) where strpos(lower(v.query), lower(t.name)) > 0)
-    order by v.id`.execute(trx)
-  for (const { id } of rows)
-    await queueRun(trx, queue, { id, client, kind: 'VIEW' }, { trigger: 'SCHEDULE', createdBy: null })
+  const { rows } = await sql<{ views: number[] }>`
+    select ${selectPendingViews(client, sql`select ${table}::text`)} as views`.execute(trx)
+  await queueViews(trx, queue, client, rows[0]!.views)
 }
 
-/** Lists the names of the tables and views that a run created or filled. */
-export async function listTablesOfRun(trx: Transaction<DB>, run: number): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select t ->> 'name' as name from runs r, jsonb_array_elements(r.tables) t where r.id = ${run} and r.tables is not null
-    union
-    select v.view_name from runs r join views v on v.id = r.runnable_id where r.id = ${run} and v.pending is null`.execute(
-    trx,
-  )
-  return rows.map(({ name }) => name)
+/** Queues runs of pending views. The run checks whether the view can be created. */
+export async function queueViews(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  client: string,
+  views: readonly number[],
+): Promise<void> {
+  for (const id of views)
+    await queueRun(trx, queue, { id, client, kind: 'VIEW' }, { trigger: 'SCHEDULE', createdBy: null })
 }

@@ -15,12 +15,11 @@ const selectInputs = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
- * Whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. The
+ * SQL of whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. The
  * run waits for runs that were requested before it or up to a minute later, and for runs that are due by schedule, at
  * most for six hours. Manual runs do not wait.
  */
-export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
-  const { rows } = await sql<{ first: boolean }>`
+export const mustWaitForInputs = (run: string): RawBuilder<boolean> => sql<boolean>`(
     with recursive waiting as (
       select r.runnable_id, r.created_at, r.scheduled_for
       from runs r join views v on v.id = r.runnable_id
@@ -35,9 +34,7 @@ export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<bo
           select from runs r where r.runnable_id = i.id and r.state in ('QUEUED', 'RUNNING')
             and r.created_at < w.created_at + interval '1 minute')
         or (not o.disabled and o.next_run_at <= w.scheduled_for))
-    ) as first`.execute(db)
-  return rows[0]?.first ?? false
-}
+    ))`
 
 /** Lists the names of at most five materialised views that a view reads and that are older than their own sources. */
 export async function listStaleInputs(db: Kysely<DB>, view: number): Promise<string[]> {

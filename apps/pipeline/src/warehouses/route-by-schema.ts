@@ -149,7 +149,7 @@ export function routeBySchema(
       findPublication: (run) => findFirst(({ loader }) => loader.findPublication(run)),
       fenceRun: (run, attempt) => findFirst(({ loader }) => loader.fenceRun(run, attempt)),
       findCursor: async (schema, table) => (await getBySchema(schema)).loader.findCursor(schema, table),
-      findFeed: async (schema, table) => (await getBySchema(schema)).loader.findFeed(schema, table),
+      findLastLoad: async (schema, table) => (await getBySchema(schema)).loader.findLastLoad(schema, table),
       typeRules: async (schema) => (await getBySchema(schema)).loader.typeRules(schema),
       findPrevious: async (schema, table) => (await getBySchema(schema)).loader.findPrevious(schema, table),
       restore: async (target, ...args) => (await getBySchema(target.schema)).loader.restore(target, ...args),

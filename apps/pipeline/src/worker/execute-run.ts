@@ -1,4 +1,6 @@
 import { type Logger, failpoint } from '@sluice/process'
+import type { Transaction } from 'kysely'
+import type { DB } from '../database.ts'
 import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
 import { explainMissingMail } from '../alerts/write-alerts.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
@@ -6,8 +8,9 @@ import type { Delivery } from '../queue/job-queue.ts'
 import {
   type Claim,
   mostTries,
+  claimLock,
   claimRun,
-  hasClientCapacity,
+  isRunWaiting,
   requeueRun,
   type RequeueReason,
 } from '../runs/claim-run.ts'
@@ -112,16 +115,17 @@ export async function executeRun(
 
 function claimOrDefer(
   { db, clientConcurrency }: RunContext,
-  { run, requeue }: Delivery,
+  { run, client, requeue }: Delivery,
   hasSlot: boolean,
 ): Promise<Claim | 'DEFERRED' | undefined> {
-  return runTransaction(db, async (trx) => {
-    const mayStart =
-      hasSlot && (await hasClientCapacity(trx, run, clientConcurrency)) && !(await mustWaitForInputs(trx, run))
-    if (mayStart) return claimRun(trx, run)
+  const claimOrRequeue = async (trx: Transaction<DB>) => {
+    const limits = { maxRuns: clientConcurrency, mustWait: mustWaitForInputs(run) }
+    const claim = hasSlot ? await claimRun(trx, run, limits) : undefined
+    if (claim || (hasSlot && !(await isRunWaiting(trx, run)))) return claim
     await requeue(trx, 1)
     return 'DEFERRED'
-  })
+  }
+  return runTransaction(db, claimOrRequeue, hasSlot ? { lock: claimLock(client) } : {})
 }
 
 async function recordSuccess({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {

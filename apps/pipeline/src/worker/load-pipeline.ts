@@ -1,10 +1,15 @@
 import type { WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { readSetting } from '../organisation-settings.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../source-definition-digest.ts'
 import { dropLeftover } from '../deleted-tables/pending-drops.ts'
-import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '@sluice/warehouses/load-feeds'
+import {
+  type LoadedTable,
+  loadFeeds,
+  type PublicationOfFeeds,
+  publishFeeds,
+  type StagedFeeds,
+} from '@sluice/warehouses/load-feeds'
 import type { Claim } from '../runs/claim-run.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
@@ -43,7 +48,7 @@ import {
   readReadingState,
   type StagedRun,
 } from './staged-run.ts'
-import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables } from './load-result.ts'
+import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables, type StoredCursor } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
@@ -87,7 +92,8 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   )
   const warehouse = await context.warehouses.open(claim.client)
 
-  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
+  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads it too, because the
+  // service's database may have been restored from a backup.
   const staged = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
@@ -98,7 +104,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
       isDataset: isDatasetRun(claim),
     })
   }
-  const { tables, rejected, fed, merged, hints, whole, nothingNew } = staged
+  const { tables, cursor, rejected, fed, merged, hints, whole, nothingNew } = staged
     ? await publishStaged(context, attempt, pipeline, warehouse, staged)
     : await loadFromSource(context, attempt, pipeline, warehouse)
   await clearCursorReset(context.db, pipeline)
@@ -110,6 +116,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     mode: writeModeOf(claim, pipeline, merged),
     replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !merged,
     ownTable: pipeline,
+    cursor,
     fullReadReason: whole,
     nothingNew,
     hints: new Map(hints),
@@ -139,8 +146,7 @@ async function loadFromSource(
     await deleteStagedLoads(context.db, claim)
     await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
   }
-  await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.catalog.ensureSchema(pipeline.schema)
+  if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   return stageAndPublish(context, attempt, pipeline, warehouse)
 }
 
@@ -165,7 +171,7 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
   )
   const warehouse = await context.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
-  await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
+  if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan
@@ -207,6 +213,8 @@ async function clearCursorReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): 
 
 interface LoadResult extends RunCounts {
   tables: LoadedTable[]
+  /** Undefined if it must be read from the warehouse. */
+  cursor?: StoredCursor
 }
 
 async function publishStaged(
@@ -216,7 +224,7 @@ async function publishStaged(
   warehouse: Warehouse,
   { feeds, counts }: StagedRun,
 ): Promise<LoadResult> {
-  const publication = await preparePublication(context, attempt, pipeline, warehouse)
+  const publication = preparePublication(context, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(context.db, attempt, error)
   const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
     throw withHints(error, new Map(counts.hints))
@@ -235,20 +243,19 @@ function withHints(error: unknown, hints: Hints): unknown {
   return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
-async function preparePublication(
+function preparePublication(
   context: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-): Promise<PublicationOfFeeds> {
-  const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
+): PublicationOfFeeds {
+  const { log, signal, sendHeartbeat, onBackgroundWork } = attempt
   const gate = qualityGate(context, attempt, pipeline, warehouse)
-  const atFailure = await readSetting(context.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
     isCurrentAttempt: sendHeartbeat,
     signal,
-    retain: atFailure === 'RETAIN',
+    retain: pipeline.retainsStaging,
     ...(gate && { gate }),
     onBackgroundWork,
     onWait: (reason) => log.write('WARN', 'MEDIUM', reason),
@@ -303,7 +310,9 @@ async function stageAndPublish(
     nothingNew: (why) => void (nothingNew = why),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
-  const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
+  const { cursor, last, digest } = await readReadingState(claim, pipeline, warehouse)
+  // The schema of a table that was loaded before is complete.
+  if (!last && !onPlan) await warehouse.catalog.ensureSchema(pipeline.schema)
   const definition = sourceDefinitionDigest(pipeline)
   const remembered = discardOutdatedMemory(definition, last)
   const source = await readSource(context, claim.client, pipeline)
@@ -331,8 +340,9 @@ async function stageAndPublish(
     ...(fullReadReason !== undefined && { whole: fullReadReason }),
     ...(nothingNew !== undefined && { nothingNew }),
   })
-  const publication = await preparePublication(context, attempt, pipeline, warehouse)
+  const publication = preparePublication(context, attempt, pipeline, warehouse)
   let isKept = false
+  let stagedCursors: StagedFeeds['cursors'] = {}
   const loading = loadFeeds({
     ...publication,
     feeds: assertTableOwnership(db, claim, pipeline, idleTimeout.watch(feeds)),
@@ -360,6 +370,7 @@ async function stageAndPublish(
       storeProfile: (table, profile) => storeProfile(db, claim, { schema: target.schema, table }, profile),
     }),
     async onStaged(feeds) {
+      stagedCursors = feeds.cursors
       await rejected.flush()
       isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
     },
@@ -369,7 +380,8 @@ async function stageAndPublish(
     throw withHints(error, hints.kept)
   })
   hints.logOmitted()
-  return { tables, ...counts() }
+  const isOwnTableLoaded = tables.some(({ table }) => table === target.table)
+  return { tables, cursor: { value: isOwnTableLoaded ? stagedCursors[target.table] : cursor }, ...counts() }
 }
 
 /** Returns the statements with the values of their variables. Throws `VariableProblem`. */

@@ -1,5 +1,5 @@
 import type { WriteMode } from '@sluice/contracts'
-import { listFurtherTables } from '../deleted-tables/table-ownership.ts'
+import { furtherTablesOf, listFurtherTables } from '../deleted-tables/table-ownership.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
 import { dataTablesOf } from '@sluice/warehouses/load-target'
 import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
@@ -11,9 +11,15 @@ import type { RunSuccess } from './run-handler.ts'
 
 type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 
+/** The cursor that the warehouse has for a pipeline's own table after a load. */
+export interface StoredCursor {
+  value: unknown
+}
+
 /**
  * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts are those of the
- * whole tables, and tables without new rows are included. `mode` is that of the publication. If the warehouse query fails, returns the loaded tables.
+ * whole tables, and tables without new rows are included. `mode` is that of the publication, and `cursor` that of the own table if the caller
+ * knows it. If the warehouse query fails, returns the loaded tables.
  */
 export async function publishedTables(
   warehouse: Warehouse,
@@ -21,7 +27,8 @@ export async function publishedTables(
   {
     ownTable = findShortestTable(loaded),
     mode,
-  }: { ownTable?: OwnTable | undefined; mode?: WriteMode | undefined } = {},
+    cursor,
+  }: { ownTable?: OwnTable | undefined; mode?: WriteMode | undefined; cursor?: StoredCursor | undefined } = {},
 ): Promise<PublishedTableSize[]> {
   if (!ownTable) return []
   const publicationOf = (name: string) => {
@@ -41,7 +48,9 @@ export async function publishedTables(
   }
   const { schema } = ownTable
   try {
-    const further = await listFurtherTables(warehouse, schema, ownTable.table)
+    const further = cursor
+      ? furtherTablesOf(cursor.value, ownTable.table)
+      : await listFurtherTables(warehouse, schema, ownTable.table)
     const others = [...further, ...loaded.map(({ table }) => table)].filter((name) => name !== ownTable.table)
     const names = [ownTable.table, ...others.toSorted()]
     const tables = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
@@ -70,6 +79,7 @@ interface LoadSummary {
   /** Whether the run replaced rows that other runs of the pipeline keep. */
   replacesEarlierLoads?: boolean
   ownTable?: OwnTable
+  cursor?: StoredCursor | undefined
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
   /** Why the source had nothing that the table does not have. */
@@ -91,6 +101,7 @@ export async function createLoadSuccess(
     mode,
     replacesEarlierLoads = false,
     ownTable,
+    cursor,
     fullReadReason,
     nothingNew,
     hints = new Map(),
@@ -115,7 +126,7 @@ export async function createLoadSuccess(
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
-    tables: await publishedTables(warehouse, tables, { ownTable, mode }),
+    tables: await publishedTables(warehouse, tables, { ownTable, mode, cursor }),
   }
 }
 

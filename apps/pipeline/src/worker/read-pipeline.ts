@@ -1,11 +1,12 @@
 import type { SchemaChanges, WriteMode } from '@sluice/contracts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import { isFilledByAnother, isTableTaken } from '../deleted-tables/table-ownership.ts'
+import { isTableOfAnother } from '../deleted-tables/table-ownership.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
+import { selectSetting } from '../organisation-settings.ts'
 import { unsealSource } from '../secrets/sealed-secrets.ts'
 import { namesVariables } from '../variables/replace-variables.ts'
 import { fillVariables } from '../variables/resolve-source-variables.ts'
@@ -36,6 +37,12 @@ export interface PipelineToLoad {
   qualityGroupId: number | null
   /** Whether loads measure profiles of the schema's tables. */
   profileTables: boolean
+  /** The versions of the organisation's variables. */
+  variableVersions: string
+  /** Whether a table or schema with the name of the target waits to be dropped. */
+  hasPendingDrop: boolean
+  /** Whether staging tables are kept for inspection when the load fails. */
+  retainsStaging: boolean
 }
 
 interface SqlStatement {
@@ -57,17 +64,25 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
       's.provider_schema as provider',
       's.profile_tables as profileTables',
       'p.quality_group_id as qualityGroupId',
+      sql<string>`(
+        select coalesce(string_agg(concat(id, ':', version), ',' order by id), '') from variables where client = s.client
+      )`.as('variableVersions'),
+      sql<boolean>`exists (
+        select from warehouse_drops d where d.client = s.client and d.schema_name = s.schema_name
+          and (d.table_name is null or d.table_name = p.table_name))`.as('hasPendingDrop'),
+      selectSetting(sql.ref('s.client'), 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES').as('errorAction'),
     ])
     .where('p.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The pipeline was deleted.')
-  const { transformation, reset, schemaChanges, writeMode, mergeKey, ...pipeline } = row
+  const { transformation, reset, schemaChanges, writeMode, mergeKey, errorAction, ...pipeline } = row
   return {
     ...pipeline,
     reset: reset as PipelineToLoad['reset'],
     schemaChanges: schemaChanges as SchemaChanges,
     writeMode: writeMode as WriteMode,
     mergeKey: mergeKey as string[] | null,
+    retainsStaging: errorAction === 'RETAIN',
     sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
   }
 }
@@ -76,13 +91,12 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
 export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
-  { id, schema, table }: PipelineToLoad,
+  { schema, table }: PipelineToLoad,
   feeds: AsyncIterable<RowStream>,
 ): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) {
     const other = feed.table !== '' && feed.table !== table
-    const name = { client, schema, table: feed.table }
-    if (other && ((await isTableTaken(db, name, id)) || (await isFilledByAnother(db, name, table))))
+    if (other && (await isTableOfAnother(db, { client, schema, table: feed.table }, table)))
       throw new LoadProblem(
         'TABLE_TAKEN',
         `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,

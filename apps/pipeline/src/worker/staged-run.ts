@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { ReaderAdvice } from '@sluice/row-stream'
 import type { DB } from '../database.ts'
 import type { StagedFeeds } from '@sluice/warehouses/load-feeds'
@@ -50,24 +50,18 @@ export interface ReadingState {
 const formatVersion = 2
 
 /**
- * Returns the reading state of this attempt. Must be called before variables are read: if a value changes in between,
+ * Returns the reading state of this attempt. The pipeline must be read before its variables: if a value changes in between,
  * the next attempt then has another digest.
  */
 export async function readReadingState(
-  db: Kysely<DB>,
-  { client, mode, input }: Claim,
+  { mode, input }: Claim,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<ReadingState> {
   const { schema, table } = pipeline
-  const cursor = await warehouse.loader.findCursor(schema, table)
-  const last = isRebuild(input) ? undefined : await warehouse.loader.findFeed(schema, table)
-  const variables = await db
-    .selectFrom('variables')
-    .select(sql<string>`coalesce(string_agg(concat(id, ':', version), ',' order by id), '')`.as('versions'))
-    .where('client', '=', client)
-    .executeTakeFirstOrThrow()
-  const stateParts = [formatVersion, pipeline, variables.versions, mode, input, cursor, last]
+  const { cursor, feed } = await warehouse.loader.findLastLoad(schema, table)
+  const last = isRebuild(input) ? undefined : feed
+  const stateParts = [formatVersion, pipeline, mode, input, cursor, last]
   return { cursor, last, digest: hash('sha256', JSON.stringify(stateParts)) }
 }
 
@@ -100,7 +94,7 @@ export async function adoptStagedRun(
 ): Promise<StagedRun | undefined> {
   const stagedLoads = await findStagedLoads(db, claim)
   if (!stagedLoads) return undefined
-  const { digest } = await readReadingState(db, claim, pipeline, warehouse)
+  const { digest } = await readReadingState(claim, pipeline, warehouse)
   if (digest !== stagedLoads.digest) {
     log.write(
       'INFO',

@@ -223,25 +223,18 @@ const jobEndPhrases: Readonly<Record<'OK' | 'WARNING' | 'FAILED' | 'CANCELLED', 
   CANCELLED: 'was cancelled.',
 }
 
-/** Advances the workflows that waited for this run. Returns the workflow runs that ended. */
-export async function advanceWaitingWorkflows(
+/** Advances the runs of workflows that waited for a run. Returns those that ended. */
+export async function advanceWorkflows(
   trx: Transaction<DB>,
   queue: JobQueue,
-  endedRun: { id: number },
+  waitingRuns: readonly number[],
 ): Promise<WorkflowRun[]> {
-  const waiting = await trx
-    .selectFrom('workflow_run_jobs')
-    .select('run_id')
-    .distinct()
-    .where('child_run_id', '=', endedRun.id)
-    .orderBy('run_id')
-    .execute()
   const endedWorkflows: WorkflowRun[] = []
-  for (const { run_id } of waiting) {
-    const workflow = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
+  for (const id of waitingRuns) {
+    const workflow = await withSavepoint(trx, () => advanceWorkflow(trx, queue, id))
     if (workflow) endedWorkflows.push(workflow)
   }
-  if (waiting.length > 0) await failpoint('workflow-advanced')
+  if (waitingRuns.length > 0) await failpoint('workflow-advanced')
   return endedWorkflows
 }
 

@@ -53,10 +53,15 @@ async function shortenHeartbeats(): Promise<void> {
   await sql`update pgboss.job set heartbeat_seconds = 10, heartbeat_on = now() where state = 'active'`.execute(stack.db)
 }
 
-/** Throws with the output of a worker that does not reach its failpoint. */
-async function waitForExit({ ended, output }: WorkerProcess): Promise<void> {
-  const exit = await Promise.race([ended, sleep(150_000, undefined, { ref: false })])
-  if (exit === undefined) throw new Error(`The worker is not killed:\n${output()}`)
+/** Returns the first worker that exits. Throws with the output of the workers if none reaches its failpoint. */
+async function firstToExit(workers: readonly WorkerProcess[]): Promise<WorkerProcess> {
+  const exits = workers.map(async (worker) => {
+    await worker.ended
+    return worker
+  })
+  const exited = await Promise.race([...exits, sleep(150_000, undefined, { ref: false })])
+  if (!exited) throw new Error(`No worker is killed:\n${workers.map(({ output }) => output()).join('\n')}`)
+  return exited
 }
 
 /** Sweeps staging tables as the maintenance job of a worker does once a minute. */
@@ -65,15 +70,19 @@ async function isSwept(scene: Loaded, run: Killed['run']): Promise<boolean> {
   return (await stagingTables(scene.client, run)) === 0
 }
 
-/** Kills the workers of all cases at the same time, because each run waits ten seconds until it is requeued. */
+/** Kills the workers of all cases first, because each run waits ten seconds until it is requeued. */
 beforeAll(async () => {
   stack = await startStack({ heartbeatSeconds: heldHeartbeatSeconds })
   const scenes = await loadedPipelines(stack, cases.length)
   const workers = await Promise.all(cases.map(([point]) => trapped(stack, `${point}:exit`)))
-  const asked = await Promise.all(
-    scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
-  )
-  await Promise.all(workers.map(waitForExit))
+  const asked: Pick<Killed, 'scene' | 'run'>[] = []
+  let living = workers
+  for (const scene of scenes) {
+    // One run at a time: a worker that is killed while it requeues a second run would hold that run until its heartbeat expires.
+    asked.push({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })
+    const exited = await firstToExit(living)
+    living = living.filter((worker) => worker !== exited)
+  }
   const dead = await Promise.all(
     cases.map(async (one, index) => {
       const [taken] = takenBy(workers[index]!)

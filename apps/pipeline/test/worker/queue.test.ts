@@ -168,7 +168,7 @@ describe('run queue', () => {
     )
     await until(() => delivered.length === backlog.length)
     expect(delivered.toSorted()).toEqual(backlog.map(({ uid }) => uid).toSorted())
-    // Takers that fetch at the same time can exceed the limit. The claim of a run enforces it (`hasClientCapacity`).
+    // Takers that fetch at the same time can exceed the limit. The claim of a run enforces it (`claimRun`).
     expect(mostRunning).toBeLessThanOrEqual(concurrency)
   })
 

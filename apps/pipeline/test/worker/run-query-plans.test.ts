@@ -4,12 +4,13 @@ import { addMonthPartitions } from '@sluice/database'
 import { CompiledQuery, type Kysely, sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import { listCheckResults } from '../../src/quality-checks/check-result-repository.ts'
-import { hasClientCapacity } from '../../src/runs/claim-run.ts'
+import { claimRun } from '../../src/runs/claim-run.ts'
 import { findStartKey, findRun, listLines } from '../../src/runs/follow-run-logs.ts'
 import { watchRuns } from '../../src/api/runs/run-changes.ts'
 import { listRunsOfObjects } from '../../src/api/runs/runs-of-objects.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
 import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
+import { mustWaitForInputs } from '../../src/views/wait-for-inputs.ts'
 import { overheard, planOf } from './captured-queries.ts'
 import { virtualScheduler } from './schedule-fixtures.ts'
 import { startStack, type Stack } from './worker-stack.ts'
@@ -69,7 +70,7 @@ async function plansOf(work: (db: Kysely<DB>) => Promise<unknown>): Promise<stri
   const { db, asked } = overheard(stack.db)
   await work(db)
   expect(asked.length).toBeGreaterThan(0)
-  const reads = asked.filter((query) => /^\s*(with|select)\b[^]*\bfrom\b/i.test(query.sql))
+  const reads = asked.filter((query) => /^\s*(with|select|update)\b[^]*\bfrom\b/i.test(query.sql))
   return Promise.all(reads.map((query) => planOf(stack.db, query)))
 }
 const followed = { runnableId: one }
@@ -111,7 +112,7 @@ describe('query plans with 8,000 runs', () => {
     [
       'the capacity of an organisation',
       /runs_under_way/,
-      (db) => db.transaction().execute((trx) => hasClientCapacity(trx, run.uid, 4)),
+      (db) => claimRun(db, run.uid, { maxRuns: 4, mustWait: mustWaitForInputs(run.uid) }),
     ],
     [
       'the due workflows',

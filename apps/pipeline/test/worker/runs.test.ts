@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Redaction } from '@sluice/process'
+import { sql } from 'kysely'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
-import { type Claim, hasClientCapacity, claimRun, requeueRun } from '../../src/runs/claim-run.ts'
+import { type Claim, claimLock, claimRun, requeueRun } from '../../src/runs/claim-run.ts'
 import { finishRun, type RunOutcome } from '../../src/run-lifecycle/finish-run.ts'
 import { openRunLog } from '../../src/runs/run-log.ts'
+import { runTransaction } from '../../src/runs/run-transaction.ts'
 import { startHeartbeat } from '../../src/runs/heartbeat.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns, progressOf } from '../../src/runs/read-runs.ts'
 import { openRejectedRows } from '../../src/runs/rejected-rows.ts'
@@ -86,10 +88,9 @@ describe('run', () => {
     const client = randomUUID()
     const runs = [await stack.run(await stack.pipeline(client)), await stack.run(await stack.pipeline(client))]
     const other = await stack.run(await stack.pipeline())
-    const takeUp = ({ uid }: { uid: string }) =>
-      stack.db
-        .transaction()
-        .execute(async (trx) => ((await hasClientCapacity(trx, uid, 1)) ? claimRun(trx, uid) : undefined))
+    const limits = { maxRuns: 1, mustWait: sql.lit(false) }
+    const takeUp = (queued: { uid: string; client: string }) =>
+      runTransaction(stack.db, (trx) => claimRun(trx, queued.uid, limits), { lock: claimLock(queued.client) })
     const [one, two, three] = await Promise.all([...runs, other].map(takeUp))
     expect([one, two].filter(Boolean)).toHaveLength(1)
     expect(three).toBeTruthy()

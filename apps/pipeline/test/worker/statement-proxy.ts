@@ -15,6 +15,7 @@ export interface StatementProxy extends AsyncDisposable {
   take(): SentStatement[]
 }
 
+const bindMessage = 0x42
 const parseMessage = 0x50
 const queryMessage = 0x51
 
@@ -56,10 +57,15 @@ export async function startStatementProxy(target: string): Promise<StatementProx
   }
 }
 
-/** Returns a function that reads the bytes of one connection. The first message, which names the user, has no type. */
+/**
+ * Returns a function that reads the bytes of one connection. The first message, which names the user, has no type. A prepared statement is
+ * reported whenever it is bound.
+ */
 function statementReader(report: (statement: SentStatement) => void): (bytes: Buffer) => void {
   let pending = Buffer.alloc(0)
   let user: string | undefined
+  const prepared = new Map<string, string>()
+  const readStrings = (body: Buffer) => body.toString().split('\0') as [string, string, ...string[]]
   return (bytes) => {
     pending = Buffer.concat([pending, bytes])
     for (;;) {
@@ -71,7 +77,13 @@ function statementReader(report: (statement: SentStatement) => void): (bytes: Bu
       pending = pending.subarray(length)
       if (user === undefined) user = /\0?user\0([^\0]*)\0/.exec(body.toString())?.[1] ?? ''
       else if (type === queryMessage) report({ user, text: body.subarray(0, -1).toString() })
-      else if (type === parseMessage) report({ user, text: body.toString().split('\0')[1]! })
+      else if (type === parseMessage) {
+        const [name, text] = readStrings(body)
+        prepared.set(name, text)
+      } else if (type === bindMessage) {
+        const [, name] = readStrings(body)
+        report({ user, text: prepared.get(name)! })
+      }
     }
   }
 }

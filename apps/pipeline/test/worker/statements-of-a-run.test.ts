@@ -6,7 +6,7 @@ import { startStack, type Stack } from './worker-stack.ts'
 import { type SentStatement, startStatementProxy, type StatementProxy } from './statement-proxy.ts'
 
 /** The statements to the warehouse and to the service's database of a run that loads one row. They may only be lowered. */
-const limits = { warehouse: 32, service: 25 }
+const limits = { warehouse: 18, service: 11 }
 
 let stack: Stack
 let service: StatementProxy
@@ -36,9 +36,7 @@ const excessOf = (sent: readonly SentStatement[], limit: number): string[] =>
 
 /** Statements whose number depends on the time that a run takes, or that the queue sends. */
 const isPeriodic = (text: string): boolean =>
-  /pgboss\.|pg_listening_channels|^update "runs" set "heartbeat_at"|^\s*insert into run_logs|^(begin|commit)$/i.test(
-    text,
-  )
+  /pgboss\.|pg_listening_channels|^update "runs" set "heartbeat_at"|insert into run_logs|^(begin|commit)$/i.test(text)
 
 const fewest = (lists: readonly SentStatement[][]): SentStatement[] =>
   lists.reduce((one, other) => (other.length < one.length ? other : one))

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import { mustWaitForInputs, listStaleInputs } from '../../src/views/wait-for-inputs.ts'
 import { storeViewSources } from '../../src/views/view-dependencies.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
@@ -41,7 +42,8 @@ const run = async ({ id }: { id: number }, trigger: 'MANUAL' | 'SCHEDULE' = 'SCH
   const request = { ...asked, ...(scheduledFor && { scheduledFor }) }
   return (await stack.db.transaction().execute((trx) => createRun(trx, stack.queue, request))).run
 }
-const waits = ({ uid }: { uid: string }) => mustWaitForInputs(stack.db, uid)
+const waits = async ({ uid }: { uid: string }) =>
+  (await sql<{ waits: boolean }>`select ${mustWaitForInputs(uid)} as waits`.execute(stack.db)).rows[0]!.waits
 const end = ({ id }: { id: number }) =>
   stack.db.updateTable('runs').set({ state: 'FAILED', finished_at: new Date() }).where('id', '=', id).execute()
 

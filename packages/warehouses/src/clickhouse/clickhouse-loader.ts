@@ -38,10 +38,11 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
         const shape = await readTableShape(schema, table)
         return (await findLedgerEntry(access, shape?.mark?.load))?.cursor
       }),
-    findFeed: async (schema, table) =>
+    findLastLoad: async (schema, table) =>
       runRecovered(checkedPlace(schema, table), async () => {
         const shape = await readTableShape(schema, table)
-        return feedOf(shape, await findLedgerEntry(access, shape?.mark?.load))
+        const entry = await findLedgerEntry(access, shape?.mark?.load)
+        return { cursor: entry?.cursor, feed: feedOf(shape, entry) }
       }),
     typeRules: async () => typeRules,
     findPrevious: async (schema, table) =>

@@ -2,8 +2,9 @@ import { type Catalog, type ColumnNameMatch, type StagingTable, type TablePlace 
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { parseProfileReference } from '../load-target.ts'
+import type { LastLoad } from '../loader.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'
-import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
+import { type PostgresShape, type ShapeColumn, readShape, readShapes } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { withClient } from './postgres-connections.ts'
@@ -82,21 +83,24 @@ export async function findPublication(client: ClientBase, run: string): Promise<
 /** Returns the table. The row count comes from the loads; for a table that no load created, it is the planner's estimate. */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
-  if (!shape) return undefined
+  return shape && toWarehouseTable(client, { schema, name }, shape)
+}
+
+async function toWarehouseTable(
+  client: ClientBase,
+  { schema, name }: TablePlace,
+  shape: PostgresShape,
+): Promise<WarehouseTable> {
   const { last } = shape
   const history = historyOf(last?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
   }))
-  const foreignKeys = await foreignKeysOf(client, shape.oid)
+  const foreignKeys = shape.hasTriggers ? await foreignKeysOf(client, shape.oid) : []
   const rowCount = last?.tableRows ?? shape.estimatedRows
   const profile = parseProfileReference(last?.profile)
   return { schema, name, columns, rowCount, size: shape.size, foreignKeys, ...(profile && { profile }) }
-}
-
-export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {
-  return (await readShape(client, schema, name))?.last?.cursor ?? undefined
 }
 
 /** Returns the memory of the last load; for a table of an older version, derives it from the table's columns. */
@@ -112,8 +116,9 @@ export function feedOf(shape: PostgresShape | undefined): FeedMemory | undefined
   )
 }
 
-export async function findFeed(client: ClientBase, schema: string, name: string): Promise<FeedMemory | undefined> {
-  return feedOf(await readShape(client, schema, name))
+export async function findLastLoad(client: ClientBase, schema: string, name: string): Promise<LastLoad> {
+  const shape = await readShape(client, schema, name)
+  return { cursor: shape?.last?.cursor ?? undefined, feed: feedOf(shape) }
 }
 
 export function describeColumn({
@@ -154,12 +159,16 @@ async function listRelations(client: ClientBase, schemas: readonly string[]): Pr
   return rows
 }
 
-/** Reads tables sequentially on one connection; callers pass at most one page of places. */
+/** Reads the tables in one statement; callers pass at most one page of places. */
 async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
+  const shapes = await readShapes(
+    client,
+    places.map(({ schema, name }) => ({ schema, table: name })),
+  )
   const foundTables: WarehouseTable[] = []
-  for (const { schema, name } of places) {
-    const table = await findTable(client, schema, name)
-    if (table) foundTables.push(table)
+  for (const [index, place] of places.entries()) {
+    const shape = shapes[index]
+    if (shape) foundTables.push(await toWarehouseTable(client, place, shape))
   }
   return foundTables
 }

@@ -6,7 +6,7 @@ import { findKeptPublication } from './publication/kept-tables.ts'
 import { waitForPublisher } from './publication/ledger.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { planTables } from './publication/plan-tables.ts'
-import { findCursor, findFeed, findPublication } from './postgres-catalog.ts'
+import { findLastLoad, findPublication } from './postgres-catalog.ts'
 import type { PostgresServer } from './postgres-server.ts'
 import { publishRun } from './publication/publish.ts'
 import { restoreKeptTables } from './publication/restore.ts'
@@ -28,6 +28,9 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
     return run(qualifyName(schema, table), callback)
   }
 
+  const findLastLoadAt = (schema: string, table: string) =>
+    atTable(schema, table, (client) => findLastLoad(client, schema, table))
+
   return {
     stage: (target, signal) => stageTable(pools, target, signal),
     transform: (tables, statements, signal, options = {}) =>
@@ -46,8 +49,8 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
         await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
         return findDurablePublication(client, id)
       }),
-    findCursor: (schema, table) => atTable(schema, table, (client) => findCursor(client, schema, table)),
-    findFeed: (schema, table) => atTable(schema, table, (client) => findFeed(client, schema, table)),
+    findCursor: async (schema, table) => (await findLastLoadAt(schema, table)).cursor,
+    findLastLoad: findLastLoadAt,
     typeRules: async () => typeRules,
     findPrevious: (schema, table) =>
       run(qualifyName(schema, table), async (client) => {

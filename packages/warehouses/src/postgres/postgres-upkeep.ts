@@ -1,18 +1,22 @@
 import type { Pool } from 'pg'
 import type { WarehouseMaintenance } from '../upkeep.ts'
 import { dropExpired } from './publication/kept-tables.ts'
-import { assertLedgerCurrent, pruneLedger } from './server/ledger-schema.ts'
+import { assertLedgerCurrent, pruneLedger, selectLedgerVersion } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import { assertRoleSettings } from './server/role-settings.ts'
+import { assertRoleSettings, expectedSettings, selectChangedSetting } from './server/role-settings.ts'
 import { dropDetached, parseStagingComment } from './staging-table-ddl.ts'
 import { dropRunSchema } from './transformation/transformation-schema.ts'
 
 export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): WarehouseMaintenance => ({
   check: () =>
     run('the warehouse', async (client) => {
-      await assertLedgerCurrent(client)
-      await assertRoleSettings(client)
+      const { rows } = await client.query<{ version: number; setting: string | null }>(
+        `select (${selectLedgerVersion}) as version, (${selectChangedSetting}) as setting`,
+        [expectedSettings],
+      )
+      assertLedgerCurrent(rows[0]!.version)
+      assertRoleSettings(rows[0]!.setting)
     }),
   countConnections: () => pools.copies.totalCount + pools.transactions.totalCount + pools.statements.totalCount,
   sweepStaging: (alive) => sweepStaging(pools.statements, alive),

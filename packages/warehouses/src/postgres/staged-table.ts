@@ -19,7 +19,7 @@ import { assertRoom, tableBytes } from './server/database-size-limit.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
-import { readShape } from './table-shape.ts'
+import { type PostgresShape, readShape, readShapes } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
 import { describeType, typeRules } from './types.ts'
 
@@ -43,6 +43,8 @@ export class PostgresStagedTable implements StagedTable {
   /** The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table. */
   comparison: { merged: MergedRows; run: string } | undefined
   published = false
+  /** The shapes of this table and of the table that it will replace, when they were last read. */
+  shapes: LoadShapes | undefined
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
   /** Facts about the values of each column, set after all rows are written. */
@@ -227,6 +229,25 @@ async function retryAfterMakingRoom(
   if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
   const dropped = await makeRoom().catch(() => 0)
   return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
+}
+
+/** The shapes of a staging table and of the table that it will replace, if that exists. */
+export interface LoadShapes {
+  staging: PostgresShape
+  currentShape: PostgresShape | undefined
+}
+
+/** Reads the shapes of all loads in one statement. Throws `LeaseLost` if a staging table does not exist. */
+export async function readLoadShapes(client: ClientBase, loads: readonly PostgresStagedTable[]): Promise<void> {
+  const shapes = await readShapes(
+    client,
+    loads.flatMap(({ target, staging }) => [target, staging]),
+  )
+  for (const [index, load] of loads.entries()) {
+    const [currentShape, staging] = shapes.slice(2 * index)
+    if (!staging) throw stagingTableMissing(load)
+    load.shapes = { staging, currentShape }
+  }
 }
 
 export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {

@@ -53,7 +53,10 @@ export function stagingName({
   return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`.slice(0, 63)
 }
 
-/** Creates the staging table. The statements are one message, so they are one transaction. */
+/**
+ * Creates the staging table. The statements are one message, so they are one transaction. It does not wait for the disk, because a crash of
+ * the server ends the attempt.
+ */
 export async function createStaging(
   client: ClientBase,
   name: string,
@@ -63,6 +66,7 @@ export async function createStaging(
   const staging = qualifyName('sluice', name)
   await client.query(
     [
+      'set local synchronous_commit = off',
       // Disables autovacuum until the publication: it would analyse the table during the load and lock it afterwards.
       `create table ${staging} (${columnList(columns)}) with (autovacuum_enabled = off)`,
       commentOnStaging(name, comment),
@@ -82,6 +86,14 @@ export function columnComments(relation: string, columns: readonly { name: strin
       ({ name, label }) =>
         `comment on column ${relation}.${escapeIdentifier(name)} is ${escapeLiteral(label.replaceAll('\0', ''))}`,
     )
+}
+
+/** Drops a partition that a committed publication has detached and does not keep. Waits at most 2 s for locks. */
+export async function dropReplaced(pool: Pool, name: string): Promise<void> {
+  const settings = `set local synchronous_commit = off; set local lock_timeout = '2s'; set local statement_timeout = '1min'`
+  await withClient(pool, undefined, (client) =>
+    client.query(`${settings}; drop table if exists ${qualifyName('sluice', name)}`),
+  )
 }
 
 /**

@@ -14,6 +14,8 @@ export interface ShapeColumn {
 /** A relation as the catalogue has it now. */
 export interface PostgresShape {
   oid: number
+  /** The file node of the rows; 0 for a relation without rows of its own. A rewrite of the rows changes it. */
+  file: number
   /** True if the service partitioned it: a list with at most a default partition, and that in the hidden schema. */
   owned: boolean
   /** The partition in the hidden schema that contains the rows, if it exists. */
@@ -23,6 +25,8 @@ export interface PostgresShape {
   /** The planner's guess, for relations that no ledger counts. */
   estimatedRows: number
   size: number
+  /** Whether the table or its partition may have triggers. PostgreSQL checks foreign keys by triggers. */
+  hasTriggers: boolean
   columns: ShapeColumn[]
 }
 
@@ -59,7 +63,8 @@ export async function readShapes(
 ): Promise<(PostgresShape | undefined)[]> {
   const { rows } = await client.query({
     ...(isPrepared && { name: 'sluice_shapes' }),
-    text: `select place.position, c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
+    text: `select place.position, c.oid::int8, coalesce(pg_relation_filenode(c.oid), 0)::int8 as file, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
+       c.relhastriggers or coalesce(part.relhastriggers, false) as has_triggers,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
@@ -105,11 +110,13 @@ export async function readShapes(
 function toShape(relation: Record<string, any>): PostgresShape {
   return {
     oid: Number(relation['oid']),
+    file: Number(relation['file']),
     owned: relation['owned'] === true,
     ...(relation['partition'] !== null && { partition: relation['partition'] }),
     ...(relation['last'] !== null && { last: relation['last'] }),
     estimatedRows: Math.round(relation['estimated_rows']),
     size: relation['size'],
+    hasTriggers: relation['has_triggers'],
     columns: toColumns(relation),
   }
 }

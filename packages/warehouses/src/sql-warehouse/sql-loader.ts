@@ -28,8 +28,11 @@ export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): 
   fenceRun: (id) => run('the ledger', () => fenceRun(dialect, id)),
   findCursor: (schema, table) =>
     atPlace(schema, table, async (session, place) => (await readShape(dialect, session, place))?.mark?.cursor),
-  findFeed: (schema, table) =>
-    atPlace(schema, table, async (session, place) => feedOf(await readShape(dialect, session, place))),
+  findLastLoad: (schema, table) =>
+    atPlace(schema, table, async (session, place) => {
+      const shape = await readShape(dialect, session, place)
+      return { cursor: shape?.mark?.cursor, feed: feedOf(shape) }
+    }),
   typeRules: async () => typeRules(dialect.types),
   findPrevious: rejectUndo,
   restore: rejectUndo,

@@ -162,9 +162,8 @@ async function findLastLoad(
   const warehouse = await warehouses.find(pipeline.client)
   if (!warehouse) return undefined
   const schema = await readSchemaName(db, pipeline)
-  const feed = await warehouse.loader.findFeed(schema, pipeline.table_name)
+  const { feed, cursor } = await warehouse.loader.findLastLoad(schema, pipeline.table_name)
   if (!feed) return undefined
-  const cursor = await warehouse.loader.findCursor(schema, pipeline.table_name)
   return { feed, cursor, rules: await warehouse.loader.typeRules(schema) }
 }
 

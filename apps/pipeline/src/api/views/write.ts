@@ -201,7 +201,7 @@ async function recordBuiltView(
 ): Promise<ViewRow> {
   await storePendingReason(trx, row.id, pending ?? null)
   if (pending !== undefined) return { ...row, pending }
-  await queuePendingViews(trx, queue, row.client, [row.view_name])
+  await queuePendingViews(trx, queue, row.client, row.view_name)
   if (reads) await storeViewSources(trx, row.id, reads)
   if (unfinished) {
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }

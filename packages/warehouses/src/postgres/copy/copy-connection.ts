@@ -25,21 +25,28 @@ export class CopyConnection implements Disposable {
   readonly #borrowed: BorrowedConnection
   readonly #copy: CopyInRequest
 
-  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest) {
+  /** Whether the COPY is committed when it ends. */
+  readonly #commits: boolean
+
+  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest, commits: boolean) {
     this.#borrowed = borrowed
     this.#copy = copy
+    this.#commits = commits
   }
 
-  /** Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections. */
+  /**
+   * Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections, so the transaction is committed
+   * in the same message. COMMIT does not wait for the disk, because a publication does, and a crash before it ends the attempt.
+   */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
     const borrowed = await borrowConnection(pool, signal)
     try {
-      const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyApplicationName}'`
-      await borrowed.client.query(`begin; ${settings}${freeze ? `; truncate ${table}` : ''}`)
-      const options = `format binary${freeze ? ', freeze' : ''}`
-      const copy = borrowed.client.query(new CopyInRequest(`copy ${table} (${columns}) from stdin with (${options})`))
-      const connection = new CopyConnection(borrowed, copy)
+      const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyApplicationName}'; set local synchronous_commit = off`
+      const copyStatement = (options: string) => `copy ${table} (${columns}) from stdin with (format binary${options})`
+      const statements = freeze ? `truncate ${table}; ${copyStatement(', freeze')}; commit` : copyStatement('')
+      const copy = borrowed.client.query(new CopyInRequest(`begin; ${settings}; ${statements}`))
+      const connection = new CopyConnection(borrowed, copy, freeze)
       await copy.write(copyHeader)
       return connection
     } catch (error) {
@@ -63,14 +70,14 @@ export class CopyConnection implements Disposable {
     }
   }
 
-  /** Resolves to the rows that the server counted; they are not committed yet. */
+  /** Resolves to the rows that the server counted. Several connections are committed afterwards. */
   async end(): Promise<number> {
     await this.#copy.write(copyTrailer)
     return this.#copy.end()
   }
 
   async commit(): Promise<void> {
-    await this.#borrowed.client.query('commit')
+    if (!this.#commits) await this.#borrowed.client.query('commit')
     this.#borrowed.markReusable()
     this.#borrowed[Symbol.dispose]()
   }
@@ -104,7 +111,7 @@ const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
 
 /**
- * Runs one COPY … FROM STDIN as a query of node-postgres. Chunks reuse their memory, so `write` resolves when the
+ * Runs a message with one COPY … FROM STDIN as a query of node-postgres. Chunks reuse their memory, so `write` resolves when the
  * socket has handed the bytes to the operating system; `pg-copy-streams` calls back as soon as they are queued.
  */
 class CopyInRequest implements Submittable {
@@ -162,7 +169,8 @@ class CopyInRequest implements Submittable {
   }
 
   handleCommandComplete({ text }: { text: string }): void {
-    this.#rows = Number(/^COPY (\d+)/.exec(text)?.[1] ?? 0)
+    const [, rows] = /^COPY (\d+)/.exec(text) ?? []
+    if (rows !== undefined) this.#rows = Number(rows)
   }
 
   handleReadyForQuery(): void {

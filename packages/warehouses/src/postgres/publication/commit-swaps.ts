@@ -20,14 +20,15 @@ interface ChangedTable {
 
 /**
  * Swaps all tables and commits. It sends all statements as one message, so no network round trip occurs while exclusive locks are
- * held, from the first DETACH to COMMIT. Throws VIEWS_DEPEND if a view cannot be recreated.
+ * held, from the first DETACH to COMMIT. COMMIT releases them before the disk write, which may take a second; the last statement waits
+ * for it. If that fails, the next attempt finds the run in the ledger. Throws VIEWS_DEPEND if a view cannot be recreated.
  */
 export async function commitSwaps(
   client: ClientBase,
   swaps: readonly (ChangedTable & Pick<TableSwap, 'statements'>)[],
 ): Promise<void> {
   const settings = `set local statement_timeout = '${swaps.some(hasMaterializedView) ? '5min' : '30s'}'; ${asyncCommit}`
-  const statements = [settings, ...statementsOf(swaps), 'commit']
+  const statements = [settings, ...statementsOf(swaps), 'commit', waitForDisk]
   await client.query(statements.join(';')).catch((error: unknown) => {
     throw viewNotRecreated(error, swaps, statements) ?? error
   })
@@ -93,10 +94,12 @@ function statementAt(statements: readonly string[], position: number): string | 
   })
 }
 
-/** Lets COMMIT release the exclusive locks before the disk write, which may take a second. `flushWal` waits for the disk. */
 const asyncCommit = 'set local synchronous_commit = off'
 
-/** Waits until the commit of the swap is on disk. If this fails, the next attempt finds the run in the ledger. */
+/** Its commit waits until everything before it is on disk. */
+const waitForDisk = `select pg_logical_emit_message(true, 'sluice', 'published')`
+
+/** Waits until everything that this server has committed is on disk. */
 export async function flushWal(client: ClientBase): Promise<void> {
-  await client.query(`select pg_logical_emit_message(true, 'sluice', 'published')`)
+  await client.query(waitForDisk)
 }

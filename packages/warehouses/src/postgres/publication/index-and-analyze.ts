@@ -1,10 +1,10 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
+import { type PostgresStagedTable, readLoadShapes, stagingTableMissing } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { duplicateKeyInTable } from '../../ready-to-publish.ts'
-import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
+import { type PostgresShape, readShape } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
@@ -14,15 +14,14 @@ import { collectStatistics } from './planner-statistics.ts'
 
 /**
  * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
- * The shapes are those of the staging table and of the table that it will replace.
  */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
   load: PostgresStagedTable,
-  { staging, currentShape }: ShapesToPublish,
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
+  const { staging, currentShape } = load.shapes!
   const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
@@ -72,27 +71,21 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
 }
 
-/** The shapes of a staging table and of the table that it will replace, if that exists. */
-export interface ShapesToPublish {
-  staging: PostgresShape
-  currentShape: PostgresShape | undefined
-}
-
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Returns the shapes
- * of both tables. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
+ * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Uses the shapes of the
+ * load, if they were read. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
   load: PostgresStagedTable,
   merging: boolean,
   signal: AbortSignal,
-): Promise<ShapesToPublish> {
+): Promise<void> {
   const here = qualifyName('sluice', load.stagingTable)
   try {
-    return await withClient(pools.transactions, signal, async (client) => {
-      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
-      if (!staging) throw stagingTableMissing(load)
+    await withClient(pools.transactions, signal, async (client) => {
+      if (!load.shapes) await readLoadShapes(client, [load])
+      const { currentShape, staging } = load.shapes!
       load.brought ??= staging.columns.map(({ name }) => name)
       const { table: plan } = planPublication(load, {
         currentShape,
@@ -102,11 +95,11 @@ export async function completeStagingTable(
       if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
       load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
       const statements = completeStaging(here, plan)
-      if (statements.length === 0) return { staging, currentShape }
+      if (statements.length === 0) return
       await client.query(statements.join(';'))
       // Older snapshots do not see rewritten rows, so the publication must wait for their readers.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
-      return { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
+      load.shapes = { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -81,14 +81,17 @@ async function keepTables(
   run: string,
   tables: readonly KeptTable[],
 ) {
-  for (const { schema, table, partition } of tables)
-    await client.query('select sluice.keep_table($1::text, $2::text, $3::text, $4::text, $5::text)', [
+  await client.query(
+    `select sluice.keep_table($1::text, $2::text, kept.schema_name, kept.table_name, kept.partition_name)
+     from unnest($3::text[], $4::text[], $5::text[]) as kept (schema_name, table_name, partition_name)`,
+    [
       ledgerKey,
       run,
-      schema,
-      table,
-      partition,
-    ])
+      tables.map(({ schema }) => schema),
+      tables.map(({ table }) => table),
+      tables.map(({ partition }) => partition),
+    ],
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
-import { tableParameters } from '../server/ledger-schema.ts'
+import { tableColumns } from '../server/ledger-schema.ts'
 import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import type { ProfileReference, PublishedTable } from '../../warehouse.ts'
 
@@ -19,7 +19,6 @@ export interface LastEntry {
 }
 
 export interface LedgerEntry {
-  run: string
   partition: string
   published: PublishedTable
   fedColumns: readonly string[]
@@ -75,27 +74,30 @@ export async function waitForPublisher(
   await client.query('rollback')
 }
 
-const enterTable = `select sluice.enter_table(${tableParameters.map((type, index) => `$${index + 1}::${type}`).join(', ')})`
+const enterTables = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
+  from jsonb_to_recordset($3::jsonb) as t (${tableColumns.map(({ name, type }) => `${name} ${type}`).join(', ')})`
 
-/** Stores the entry of one table, in the publishing transaction after `enterRun`. */
-export async function enterLedger(client: ClientBase, key: string, entry: LedgerEntry): Promise<void> {
-  const { run, partition, published, fedColumns, mode, tableRows, cursor, profile, feed } = entry
-  const { rowsBefore, merged, listsTables } = published
-  await client.query(enterTable, [
-    key,
-    run,
-    published.schema,
-    published.table,
-    partition,
-    published.rows,
-    published.bytes,
-    fedColumns,
-    JSON.stringify(published.changes),
+/** Stores the entries of the tables of a run, in the publishing transaction after `enterRun`. */
+export async function enterLedger(
+  client: ClientBase,
+  key: string,
+  run: string,
+  entries: readonly LedgerEntry[],
+): Promise<void> {
+  const rows = entries.map(({ partition, published, fedColumns, mode, tableRows, cursor, profile, feed }) => ({
+    schema_name: published.schema,
+    table_name: published.table,
+    partition_name: partition,
+    rows: published.rows,
+    bytes: published.bytes,
+    fed_columns: fedColumns,
+    changes: published.changes,
     mode,
-    tableRows,
-    cursor === undefined ? null : JSON.stringify(cursor),
-    profile ? JSON.stringify(profile) : null,
-    JSON.stringify(feed),
-    JSON.stringify({ rowsBefore, merged, listsTables }),
-  ])
+    table_rows: tableRows,
+    cursor,
+    profile,
+    feed,
+    details: { rowsBefore: published.rowsBefore, merged: published.merged, listsTables: published.listsTables },
+  }))
+  await client.query(enterTables, [key, run, JSON.stringify(rows)])
 }

@@ -25,7 +25,8 @@ const maxSampledColumns = smallSampleCells / rowsPerTarget
  */
 export async function collectStatistics(client: ClientBase, table: string, content: TableToAnalyze): Promise<void> {
   const { columns, keys, rows } = content
-  if (columns.length * rows <= smallSampleCells) await client.query(`analyze ${table}`)
+  if (columns.length * rows <= smallSampleCells)
+    await client.query(`set local synchronous_commit = off; analyze ${table}`)
   else {
     const names = columns.map(({ name }) => name)
     const sampledNames = [
@@ -68,7 +69,7 @@ export async function copyStatistics(
   const [schemaName, tableName] = [escapeLiteral(schema), escapeLiteral(table)]
   const values = Object.entries(statisticsTypes).map(([name, type]) => `'${name}', ${name}::text::${type}`)
   const sql = [
-    `begin; set local lock_timeout = '2s'`,
+    `begin; set local synchronous_commit = off; set local lock_timeout = '2s'`,
     `select pg_clear_attribute_stats(${schemaName}, ${tableName}, attname::text, true) from pg_stats
      where schemaname = ${schemaName} and tablename = ${tableName} and inherited`,
     `select pg_restore_attribute_stats('schemaname', ${schemaName}, 'relname', ${tableName}, 'attname', attname::text,

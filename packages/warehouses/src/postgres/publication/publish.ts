@@ -20,12 +20,12 @@ import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from 
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
-import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
-import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
-import { completeStagingTable, indexAndAnalyze, type ShapesToPublish } from './index-and-analyze.ts'
+import { commitSwaps, retryableCodes } from './commit-swaps.ts'
+import { interruptAutovacuum, lockTables, planSwap, type TableSwap } from './table-swap.ts'
+import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
-import { dropDetached } from '../staging-table-ddl.ts'
+import { dropReplaced } from '../staging-table-ddl.ts'
 
 /** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
@@ -69,7 +69,12 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
     first.problemContext,
     { ...options, waitMs: publishing.waitMs },
     signal,
-    (lockTimeoutMs) => swapAll({ ...publishing, loads }, lockTimeoutMs, signal),
+    (lockTimeoutMs) =>
+      swapAll({ ...publishing, loads }, lockTimeoutMs, signal).catch((error: unknown) => {
+        // The next try reads the shapes again, because another load may have published.
+        for (const load of loads) load.shapes = undefined
+        throw error
+      }),
   )
 }
 
@@ -120,14 +125,10 @@ export async function prepareLoads(
     one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
   )
   const merging = keepsRows(options.mode)
-  const shapes = new Map<PostgresStagedTable, ShapesToPublish>()
-  for (const load of loads) shapes.set(load, await completeStagingTable(pools, load, merging, signal))
+  for (const load of loads) await completeStagingTable(pools, load, merging, signal)
   if (merging) await prepareMerges(pools, loads, options, signal)
-  for (const [load, loadShapes] of shapes)
-    await Promise.all([
-      indexAndAnalyze(pools, load, loadShapes, signal),
-      interruptAutovacuum(pools, loadShapes.currentShape?.partition),
-    ])
+  for (const load of loads)
+    await Promise.all([indexAndAnalyze(pools, load, signal), interruptAutovacuum(pools, load.shapes!.currentShape)])
   return loads
 }
 
@@ -157,14 +158,18 @@ async function swapAll(
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = retention
   const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
-    await client.query(
-      `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
-    )
+    const begin = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
+    await lockTables(client, loads, begin, lockTimeoutMs)
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
     const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read, lockTimeoutMs))
-    for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
+    for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read))
+    await enterLedger(
+      client,
+      ledgerKey,
+      run,
+      swaps.map((swap) => entryOf(swap, options)),
+    )
     const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowed.ignoreAbort()
@@ -174,7 +179,6 @@ async function swapAll(
     )
     // After a merge in place, the staging table is not the published partition and is dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
-    await flushWal(client)
     return {
       publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
       swaps,
@@ -202,19 +206,17 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
  */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
-    ...freed.map((partition) => dropDetached(pools.statements, partition)),
+    ...freed.map((partition) => dropReplaced(pools.statements, partition)),
     ...swaps.map(({ load, partition }) => load.published && copyStatistics(pools, { ...load.target, partition })),
   ])
   if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }
 
 function entryOf(
-  run: string,
   { load, partition, tableRows, published, feed, profile }: TableSwap,
   options: PublishOptions,
 ): LedgerEntry {
   return {
-    run,
     partition,
     published,
     fedColumns: fedColumns(feed),

@@ -11,7 +11,7 @@ import {
 import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { dependentViews, type DependentView } from '../views/dependent-views.ts'
-import { flushWal, commitSwaps } from './commit-swaps.ts'
+import { commitSwaps } from './commit-swaps.ts'
 import { columnsOf, createTable, planEvolution } from './plan-publication.ts'
 import {
   type KeptTable,
@@ -85,8 +85,13 @@ async function restoreAll(
     const keptTables = await takeKeptTables(client, retention, target)
     if (!keptTables) throw nothingKept(placeOf(target))
     const returned: RestoredTable[] = []
-    for (const one of keptTables) returned.push(await planRestoredTable(client, run, one, read, lockTimeoutMs))
-    for (const { entry } of returned) await enterLedger(client, retention.ledgerKey, entry)
+    for (const one of keptTables) returned.push(await planRestoredTable(client, one, read, lockTimeoutMs))
+    await enterLedger(
+      client,
+      retention.ledgerKey,
+      run,
+      returned.map(({ entry }) => entry),
+    )
     await keepRestored(
       client,
       retention,
@@ -99,7 +104,6 @@ async function restoreAll(
       client,
       returned.map((one) => ({ ...one, restores: true })),
     )
-    await flushWal(client)
     const tables = returned.map(({ published }) => published)
     return { publication: { run, attempt, publishedAt, ...sumTables(tables) }, returned }
   })
@@ -110,7 +114,6 @@ async function restoreAll(
  */
 async function planRestoredTable(
   client: ClientBase,
-  run: string,
   { schema, table, partition }: KeptTable,
   read: string,
   lockTimeoutMs: number,
@@ -156,7 +159,6 @@ async function planRestoredTable(
     replaced: { schema, table, partition: currentShape?.partition ?? null },
     published,
     entry: {
-      run,
       partition: partition ?? '',
       published,
       fedColumns: last?.fedColumns ?? [],

@@ -1,7 +1,7 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { idleTransactionTimeout } from './ledger.ts'
-import { stagingTableMissing, PostgresStagedTable } from '../staged-table.ts'
+import { PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -22,33 +22,22 @@ export interface StagedLoad
 const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 
 export async function describeStaged(
-  { statements }: PostgresPools,
+  { transactions }: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<StagedLoad[]> {
-  const described: StagedLoad[] = []
-  for (const load of loads) {
+  await withClient(transactions, signal, (client) => readLoadShapes(client, loads)).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, loads[0]!.problemContext)
+  })
+  return loads.map((load) => {
     const { target, planned, written, older, transformed, profile, held, reading } = load
-    try {
-      const { rows } = await withClient(statements, signal, (client) =>
-        client.query<{ oid: number; file: number; brought: string[] }>(
-          `select oid::int8::float8 as oid, pg_relation_filenode(oid)::int8::float8 as file,
-             array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as brought
-           from pg_class c where oid = to_regclass($1)`,
-          [qualifyName('sluice', load.stagingTable)],
-        ),
-      )
-      if (!rows[0]) throw stagingTableMissing(load)
-      // A publication may add columns that only the published table has. A later attempt must know which columns the load itself
-      // wrote.
-      load.brought = rows[0].brought
-      described.push({ target, planned, written, older, transformed, profile, held, reading, ...rows[0] })
-    } catch (error) {
-      signal.throwIfAborted()
-      throw warehouseProblem(error, load.problemContext)
-    }
-  }
-  return described
+    const { oid, file, columns } = load.shapes!.staging
+    // A publication may add columns that only the published table has. A later attempt must know which columns the load itself
+    // wrote.
+    const brought = (load.brought = columns.map(({ name }) => name))
+    return { target, planned, written, older, transformed, profile, held, reading, oid, file, brought }
+  })
 }
 
 /** See `Loader.adoptStaged`. It renames the staging tables, so the earlier attempt can no longer publish or drop them. */

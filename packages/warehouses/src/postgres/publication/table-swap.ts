@@ -8,12 +8,12 @@ import { fallOfRows } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publication.ts'
 import type { TablePlan } from '../../shape/plan-table.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
+import { type PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
 import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualifyName } from '../names.ts'
-import { type PostgresShape, readShape, readShapes } from '../table-shape.ts'
+import type { PostgresShape } from '../table-shape.ts'
 
 export interface TableSwap {
   load: PostgresStagedTable
@@ -32,27 +32,66 @@ export interface TableSwap {
   profile: ProfileReference | undefined
 }
 
-/** Plans the swap of one table, in the publishing transaction. Its lock excludes other publishers, but not readers. */
+/**
+ * Locks the tables of all loads in the publishing transaction. The locks exclude other publishers, but not readers. Reads the shapes of the
+ * tables under the locks, and locks again if another load has published since the shapes were read.
+ */
+export async function lockTables(
+  client: ClientBase,
+  loads: readonly PostgresStagedTable[],
+  begin: string,
+  lockTimeoutMs: number,
+): Promise<void> {
+  if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
+  for (let statements = [begin]; ; statements = []) {
+    const lockedPartitions = loads.map(partitionOf)
+    await client.query([...statements, ...loads.flatMap((load) => lockStatements(load, lockTimeoutMs))].join(';'))
+    await readLoadShapes(client, loads)
+    if (loads.every((load, index) => partitionOf(load) === lockedPartitions[index])) return
+  }
+}
+
+/** Returns the partition of the published table; null if it has none, and undefined if the table does not exist. */
+function partitionOf({ shapes }: PostgresStagedTable): string | null | undefined {
+  const { currentShape } = shapes!
+  return currentShape && (currentShape.partition ?? null)
+}
+
+function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): string[] {
+  const { schema, table } = load.target
+  const { currentShape } = load.shapes!
+  const staging = qualifyName('sluice', load.stagingTable)
+  const enableAutovacuum = [
+    blockAutovacuum(staging, lockTimeoutMs),
+    `alter table ${staging} reset (autovacuum_enabled)`,
+  ]
+  if (!currentShape) return enableAutovacuum
+  if (!currentShape.owned) throw tableNotOwned(load.problemContext)
+  const { partition } = currentShape
+  return [
+    ...enableAutovacuum,
+    `lock table only ${qualifyName(schema, table)} in share update exclusive mode`,
+    ...(partition === undefined ? [] : [blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs)]),
+  ]
+}
+
+/** Plans the swap of one table, which `lockTables` has locked. */
 export async function planSwap(
   client: ClientBase,
   load: PostgresStagedTable,
   mode: WriteMode | undefined,
   read: string,
-  lockTimeoutMs: number,
 ): Promise<TableSwap> {
   const { schema, table } = load.target
+  const { currentShape: current, staging } = load.shapes!
   const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
   const attach = `alter table ${names.table} attach partition ${names.staging} default`
-  const [before, staging] = await readShapes(client, [load.target, load.staging])
-  if (!staging) throw stagingTableMissing(load)
   const { rows, bytes } = load.written!
   const { listsTables } = load.target
   const published: PublishedTable = { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
-  const enableAutovacuum = `${blockAutovacuum(names.staging, lockTimeoutMs)}; alter table ${names.staging} reset (autovacuum_enabled)`
-  if (!before) {
-    await client.query(enableAutovacuum)
+  if (!current) {
     if (load.copiedRows) throw concurrentlyChanged(load)
-    for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
+    await client.query(createTable(names.table, staging.columns, read).join(';'))
     const { table: plan, feed } = planPublication(load, {
       currentShape: undefined,
       staging,
@@ -64,15 +103,7 @@ export async function planSwap(
     const partition = load.stagingTable
     return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
   }
-  if (!before.owned) throw tableNotOwned(load.problemContext)
-  const blockPartition = ({ partition }: PostgresShape) =>
-    partition === undefined ? [] : [blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs)]
-  const lockTable = `lock table only ${names.table} in share update exclusive mode`
-  await client.query([enableAutovacuum, lockTable, ...blockPartition(before)].join(';'))
-  // Another load may have published between the first read and the lock.
-  const current = await readShape(client, schema, table)
-  if (!current?.owned) throw tableNotOwned(load.problemContext)
-  if (current.partition !== before.partition) await client.query(blockPartition(current).join(';'))
+  if (!current.owned) throw tableNotOwned(load.problemContext)
   const { last } = current
   if (last) published.rowsBefore = last.tableRows
   const merging = keepsRows(mode) && current.partition !== undefined
@@ -185,12 +216,19 @@ export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
 }
 
+/** Autovacuum of a partition with fewer rows ends within the second after which it could be cancelled. */
+const mostQuicklyVacuumedRows = 100_000
+
 /**
  * Cancels autovacuum on the partition that will be replaced, before the swap waits for it. Autovacuum runs there for minutes after
  * a large load, and starts again after one minute at the earliest. Never throws.
  */
-export async function interruptAutovacuum({ statements }: PostgresPools, partition: string | undefined): Promise<void> {
-  if (partition === undefined) return
+export async function interruptAutovacuum(
+  { statements }: PostgresPools,
+  currentShape: PostgresShape | undefined,
+): Promise<void> {
+  const { partition, last } = currentShape ?? {}
+  if (partition === undefined || (last && last.tableRows < mostQuicklyVacuumedRows)) return
   const lock = lockAgainstAutovacuum(qualifyName('sluice', partition))
   await withClient(statements, undefined, (client) =>
     client.query(`begin; set local lock_timeout = '2s'; ${lock}; commit`),

@@ -5,15 +5,25 @@ import { WarehouseProblem } from '../../warehouse.ts'
 /** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
 const ledgerVersion = 8
 
-/** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
-export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
-  'text',
-  'bigint',
-  'jsonb',
-  'jsonb',
-  'jsonb',
-  'jsonb',
-])
+/** The columns that `sluice.enter_table` takes after the key and the run. */
+export const tableColumns = [
+  { name: 'schema_name', type: 'text' },
+  { name: 'table_name', type: 'text' },
+  { name: 'partition_name', type: 'text' },
+  { name: 'rows', type: 'bigint' },
+  { name: 'bytes', type: 'bigint' },
+  { name: 'fed_columns', type: 'text[]' },
+  { name: 'changes', type: 'jsonb' },
+  { name: 'mode', type: 'text' },
+  { name: 'table_rows', type: 'bigint' },
+  { name: 'cursor', type: 'jsonb' },
+  { name: 'profile', type: 'jsonb' },
+  { name: 'feed', type: 'jsonb' },
+  { name: 'details', type: 'jsonb' },
+]
+
+/** The parameter types of `sluice.enter_table`. A call has exactly these types; otherwise it could resolve to a user's overload. */
+const tableParameters = ['text', 'text', ...tableColumns.map(({ type }) => type)]
 
 /**
  * The ledger keeps every entry for at least this many days, even if the caller requests fewer: a run may be retried within that time.
@@ -147,11 +157,11 @@ export async function createLedger(client: Client, load: string, key: string): P
   `)
 }
 
-export async function assertLedgerCurrent(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ version: number }>(
-    `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int as version`,
-  )
-  if (rows[0]!.version < ledgerVersion)
+/** SQL of the version of the ledger in the warehouse. */
+export const selectLedgerVersion = `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int`
+
+export function assertLedgerCurrent(version: number): void {
+  if (version < ledgerVersion)
     throw new WarehouseProblem(
       'WAREHOUSE_OUTDATED',
       'The warehouse was provisioned by an older version of Sluice. Provision it again.',

@@ -1,4 +1,3 @@
-import type { ClientBase } from 'pg'
 import { readerLimits } from '../../reader-server.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 
@@ -97,22 +96,23 @@ function formatStartupOptions(settings: RoleSettings): string {
     .join(' ')
 }
 
+/** Settings with which role `load` is provisioned, for `selectChangedSetting`. */
+export const expectedSettings = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
+
 /**
- * Throws WAREHOUSE_OUTDATED if role `load` changed its session defaults; provisioning repairs them. Ignores settings that only a
- * superuser can change.
+ * SQL of the name of a session default that role `load` changed, or null. `$1` is `expectedSettings`. Ignores settings that
+ * only a superuser can change.
  */
-export async function assertRoleSettings(client: ClientBase): Promise<void> {
-  const expected = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
-  const { rows } = await client.query<{ name: string }>(
-    `select s.name from pg_db_role_setting d, unnest(d.setconfig) one
-       join pg_settings s on lower(s.name) = lower(split_part(one, '=', 1))
-     where d.setrole = current_user::regrole and s.context = 'user'
-       and (d.setdatabase <> 0 or lower(one) <> all($1))`,
-    [expected],
-  )
-  if (rows[0])
+export const selectChangedSetting = `
+  select s.name from pg_db_role_setting d, unnest(d.setconfig) one
+    join pg_settings s on lower(s.name) = lower(split_part(one, '=', 1))
+  where d.setrole = current_user::regrole and s.context = 'user' and (d.setdatabase <> 0 or lower(one) <> all($1)) limit 1`
+
+/** Throws WAREHOUSE_OUTDATED if role `load` changed a session default; provisioning repairs it. */
+export function assertRoleSettings(changedSetting: string | null): void {
+  if (changedSetting !== null)
     throw new WarehouseProblem(
       'WAREHOUSE_OUTDATED',
-      `The default ${rows[0].name} of the warehouse’s load role was changed. Provision the warehouse again.`,
+      `The default ${changedSetting} of the warehouse’s load role was changed. Provision the warehouse again.`,
     )
 }
