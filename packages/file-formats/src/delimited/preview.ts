@@ -11,6 +11,7 @@ import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { configureScanner, givenTypes, setColumn } from './column-state.ts'
+import { findPrintedForms } from './printed-forms.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 
@@ -40,6 +41,8 @@ export interface DelimitedPreview {
   columns: PreviewColumn[]
   /** The first rows that fit, as a load would write them: each a tuple of PostgreSQL's binary COPY. */
   tuples: Buffer[]
+  /** The printed form of each column in the sample. */
+  printedForms: (string | undefined)[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
   /** Number of rows that were read, number of those that a load would reject, and whether they are all rows of the file. */
@@ -90,7 +93,7 @@ function readFirstRows(
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   maxRows: number,
-): Pick<DelimitedPreview, 'tuples' | 'rejected' | 'sample'> {
+): Pick<DelimitedPreview, 'tuples' | 'printedForms' | 'rejected' | 'sample'> {
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const tuples: Buffer[] = []
@@ -122,7 +125,8 @@ function readFirstRows(
       reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
     } else if (tuples.length < maxRows) tuples.push(sampled.tuple)
   }
-  return { tuples, rejected, sample: { rows, rejected: rejectedRows, complete } }
+  const printedForms = findPrintedForms(wasm, columns, dialect)
+  return { tuples, printedForms, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }
 
 /** The result for one record: its tuple, the column that refuses its value, a wrong number of fields, or the need for wider types. */
