@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { drawCount } from '@sluice/testing/random-case-count'
 import { until } from '@sluice/testing/wait-until'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
@@ -64,7 +66,88 @@ const printed = [
   '',
 ].join('\r\n')
 
+const pad = (value: number, width = 2) => String(value).padStart(width, '0')
+
+/** Texts of one form, and the value that shows the order of day and month. */
+interface TextForm {
+  first: string
+  text: fc.Arbitrary<string>
+}
+
+const dayForm = fc
+  .constantFrom('YYYY-MM-DD', 'YYYY/MM/DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY', 'DD-MM-YYYY', 'MM-DD-YYYY')
+  .map((format): TextForm => {
+    const print = (year: number, month: number, day: number) =>
+      format.replace('YYYY', pad(year, 4)).replace('MM', pad(month)).replace('DD', pad(day))
+    const text = fc.tuple(
+      fc.integer({ min: 1, max: 9999 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.integer({ min: 1, max: 28 }),
+    )
+    return { first: print(2024, 12, 31), text: text.map((parts) => print(...parts)) }
+  })
+const momentForm = fc
+  .tuple(
+    dayForm,
+    fc.constantFrom(' ', 'T'),
+    fc.integer({ min: -2, max: 6 }),
+    fc.constantFrom('', 'Z', '+02:00', '-0330'),
+  )
+  .map(([day, between, scale, zone]): TextForm => {
+    const print = (date: string, seconds: number, micros: number) => {
+      const clock = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map((part) => pad(part))
+      const fraction = scale > 0 ? `.${pad(micros, 6).slice(0, scale)}` : ''
+      return `${date}${between}${clock.slice(0, scale < -1 ? 2 : 3).join(':')}${fraction}${zone}`
+    }
+    const text = fc.tuple(day.text, fc.nat(86_399), fc.nat(999_999))
+    return { first: print(day.first, 45_000, 0), text: text.map((parts) => print(...parts)) }
+  })
+const priceForm = (sign: string) =>
+  fc.integer({ min: 1, max: 5 }).map((scale): TextForm => {
+    const text = fc.tuple(fc.constantFrom('', '-'), fc.nat(1e9), fc.integer({ min: 1, max: 10 ** scale - 1 }))
+    return {
+      first: `0${sign}${'5'.repeat(scale)}`,
+      text: text.map(([minus, whole, fraction]) => `${minus}${whole}${sign}${pad(fraction, scale)}`),
+    }
+  })
+const doneForm = fc
+  .constantFrom(['true', 'false'], ['TRUE', 'FALSE'], ['True', 'False'])
+  .map((words): TextForm => ({ first: words[0]!, text: fc.constantFrom(...words) }))
+const numberForm = fc.constant<TextForm>({ first: '1', text: fc.integer().map(String) })
+const noteForm = fc.constant<TextForm>({
+  first: 'x',
+  text: fc.constantFrom('a, b', 'say "so"', 'two\nlines', 'æøå é', "it's", '007x', '1.234.567'),
+})
+
+const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+
+/** A file as an export writes it, each column in one form, with some empty values. */
+const generatedFile = fc.constantFrom('POINT', 'COMMA').chain((decimal) =>
+  fc
+    .tuple(numberForm, dayForm, momentForm, priceForm(decimal === 'POINT' ? '.' : ','), doneForm, noteForm)
+    .chain((columns) => {
+      const cells = columns.map(({ text }, index) => (index === 0 ? text : fc.option(text, { nil: '', freq: 5 })))
+      return fc.array(fc.tuple(...cells), { minLength: 1, maxLength: 30 }).map((rows) => {
+        const lines = [columns.map(({ first }) => first), ...rows].map((row) => row.map(quote).join(','))
+        return { decimal, text: ['id,day,moment,price,done,note', ...lines, ''].join('\r\n') }
+      })
+    }),
+)
+
 describe('printed forms', () => {
+  it('return every generated file byte for byte', async () => {
+    await fc.assert(
+      fc.asyncProperty(generatedFile, async ({ decimal, text }) => {
+        const path = await create({ csvOptions: { delimiter: 'COMMA', headerRow: true, footerLines: 0, decimal } })
+        await load(path, text)
+        const { note, ...formsOfValues } = await readForms(path)
+        expect([note, Object.values(formsOfValues).filter((form) => form === undefined)]).toEqual([undefined, []])
+        expect(await exportCsv(path)).toBe(text)
+      }),
+      { numRuns: drawCount({ short: 5, long: 100 }) },
+    )
+  })
+
   it('are shown by a preview and by the table, and an export and a page return the values in them', async () => {
     const { body: preview } = await owner
       .post('/data-pipelines/preview-file?name=values.csv')
