@@ -1,5 +1,5 @@
 /*
- * Records how the written values of a column are printed in the text, for src/delimited/printed-forms.ts. State of a column: marks u16 @16,
+ * Records how the written values of a column are printed in the text, for src/delimited/printed-forms. State of a column: marks u16 @16,
  * date spellings u8 @18, width of integers with leading zeros u8 @22, 20 minus the digits of the shortest other integer u8 @20, digits
  * after the point + 1 u8 @21, text of the time zone u64 @24. All are 0 before the first value.
  */

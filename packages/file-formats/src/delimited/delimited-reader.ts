@@ -16,7 +16,7 @@ import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
 import { observeText } from './observe-text.ts'
 import { openRows } from './open-delimited-rows.ts'
-import { findPrintedForms } from './printed-forms.ts'
+import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
 import { setRowSuffix, type TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 

@@ -11,7 +11,7 @@ import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { configureScanner, givenTypes, setColumn } from './column-state.ts'
-import { findPrintedForms } from './printed-forms.ts'
+import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 

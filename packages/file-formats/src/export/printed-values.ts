@@ -4,7 +4,7 @@ import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts
 export type ValuePrinter = (text: string) => string
 
 /**
- * Returns the printer of a form that `findPrintedForm` of ../delimited/printed-forms.ts returns. It never loses a digit: a value that the
+ * Returns the printer of a form that `findPrintedForms` of ../delimited/printed-forms returns. It never loses a digit: a value that the
  * form cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as `infinity`, is returned as it is.
  */
 export function createValuePrinter(form: string): ValuePrinter {

@@ -70,7 +70,7 @@ export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boo
 export const hasNoValueYet = ({ undecided, empty }: RememberedColumn): boolean =>
   undecided === 'NOTHING' || empty === true
 
-/** Types whose values can be printed in the forms of the other types of their list. */
+/** Lists of types. The form of one type also prints the values of the other types of its list. */
 const alikeTypes: readonly (readonly DataType[])[] = [
   ['BOOLEAN'],
   ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL'],

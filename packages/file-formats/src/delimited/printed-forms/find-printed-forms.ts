@@ -1,7 +1,7 @@
-import { columnStateOf, dateSpellings } from './column-state.ts'
-import type { ColumnType } from './dialect/column-type.ts'
-import type { DelimitedDialect } from './dialect/dialect.ts'
-import type { WasmScanner } from './wasm-scanner.ts'
+import { columnStateOf, dateSpellings } from '../column-state.ts'
+import type { ColumnType } from '../dialect/column-type.ts'
+import type { DelimitedDialect } from '../dialect/dialect.ts'
+import type { WasmScanner } from '../wasm-scanner.ts'
 
 /** Marks of a column, as in assembly/printed-forms.ts. */
 const VALUE = 1
@@ -24,7 +24,7 @@ const booleanPairs = ['true|false', 't|f', 'yes|no', 'y|n', 'on|off', '1|0'] as 
 
 /**
  * Returns for each column the form in which all values are printed in the text, such as `DD.MM.YYYY` or `0,00`: the form in which
- * `createValuePrinter` of ../export/printed-values.ts restores every value. Undefined if the values have several forms, and for columns
+ * `createValuePrinter` of ../../export/printed-values.ts restores every value. Undefined if the values have several forms, and for columns
  * without values, texts and doubles. Call it after the values were written, and before the scanner is configured again. Values of rejected
  * rows count too, if they fit their columns.
  */
