@@ -1,37 +1,43 @@
+import { recordBoolean } from './printed-forms'
 import { UNFIT } from './value-result-codes'
 
-/** Packs up to five letters, in lower case, or digits into a number. */
-@inline function word(from: usize, length: usize): u64 {
-  let letters: u64 = 0
-  for (let at: usize = 0; at < length; at++) letters = (letters << 8) | <u64>(load<u8>(from + at) | 32)
-  return letters
-}
+/** The bit that capitals lack, in each byte of a word. Small letters and digits have it. */
+const SMALL_LETTERS: u64 = 0x2020202020
 
-const TRUE: u64 = 0x74727565
-const FALSE: u64 = 0x66616c7365
-
-/** Writes a boolean. An inferred column accepts only `true` and `false`; a given one accepts all of PostgreSQL's spellings. */
-export function writeBoolean(out: usize, from: usize, to: usize, inferred: bool): i32 {
+/**
+ * Writes a boolean, and records in the column's state how it is printed. An inferred column accepts only `true` and `false`; a given one
+ * accepts all of PostgreSQL's spellings.
+ */
+export function writeBoolean(out: usize, from: usize, to: usize, inferred: bool, state: usize): i32 {
   const length = to - from
   if (length > 5) return UNFIT
-  const letters = word(from, length)
-  if (letters == TRUE || (!inferred && isYes(letters))) {
-    store<u8>(out, 1)
-    return 1
-  }
-  if (letters == FALSE || (!inferred && isNo(letters))) {
-    store<u8>(out, 0)
-    return 1
-  }
-  return UNFIT
+  const mask = ((<u64>1) << (<u64>length * 8)) - 1
+  const word = load<u64>(from) & mask
+  const letters = word | (SMALL_LETTERS & mask)
+  const yes = pairOfYes(letters)
+  const pair = yes < 0 ? pairOfNo(letters) : yes
+  if (pair < 0 || (inferred && pair != 0)) return UNFIT
+  recordBoolean(state, pair, <i32>length, letters ^ word)
+  store<u8>(out, yes < 0 ? 0 : 1)
+  return 1
 }
 
-/** t, y, yes, on, 1 */
-@inline function isYes(letters: u64): bool {
-  return letters == 0x74 || letters == 0x79 || letters == 0x796573 || letters == 0x6f6e || letters == 0x31
+/** Returns the index of true, t, yes, y, on or 1, or -1. The first letter is the lowest byte. */
+@inline function pairOfYes(letters: u64): i32 {
+  if (letters == 0x65757274) return 0
+  if (letters == 0x74) return 1
+  if (letters == 0x736579) return 2
+  if (letters == 0x79) return 3
+  if (letters == 0x6e6f) return 4
+  return letters == 0x31 ? 5 : -1
 }
 
-/** f, n, no, off, 0 */
-@inline function isNo(letters: u64): bool {
-  return letters == 0x66 || letters == 0x6e || letters == 0x6e6f || letters == 0x6f6666 || letters == 0x30
+/** Returns the index of false, f, no, n, off or 0, or -1. */
+@inline function pairOfNo(letters: u64): i32 {
+  if (letters == 0x65736c6166) return 0
+  if (letters == 0x66) return 1
+  if (letters == 0x6f6e) return 2
+  if (letters == 0x6e) return 3
+  if (letters == 0x66666f) return 4
+  return letters == 0x30 ? 5 : -1
 }

@@ -1,5 +1,6 @@
 import { DATE, TEXT, TIMESTAMP, TIMESTAMPTZ } from './column-state'
-import { dateBytes, days, readDate, twoDigits } from './dates'
+import { dateBytes, days, readDate, spelled, twoDigits } from './dates'
+import { recordDate, recordTime } from './printed-forms'
 
 export { days, looksTimed, spelled } from './dates'
 
@@ -17,6 +18,8 @@ export const ALL_SPELLINGS: u8 = 0x7f
 
 /** Microseconds since midnight of the last time, in UTC; they may be outside of the day. */
 let microseconds: i64 = 0
+/** The position of the zone of the last time; its end if it has none. */
+let zoneFrom: usize = 0
 
 /**
  * Returns DATE for `yyyy-mm-dd` or another allowed spelling, TIMESTAMP with `T` or a space and `hh:mm[:ss[.f{1,6}]]`, TIMESTAMPTZ with
@@ -56,8 +59,15 @@ export function timeKind(from: usize, to: usize, allowed: u8): u8 {
     }
   }
   microseconds = micros
+  zoneFrom = at
   if (at == to) return TIMESTAMP
   return readZone(at, to) ? TIMESTAMPTZ : TEXT
+}
+
+/** Records in the column's state how the last date or time is printed. It is of this kind and ends at `to`. */
+@inline export function recordTimeForm(state: usize, from: usize, to: usize, kind: u8): void {
+  if (kind == DATE) recordDate(state, spelled)
+  else recordTime(state, spelled, from + dateBytes, zoneFrom, to)
 }
 
 /** Returns the last date and time as a timestamp of PostgreSQL: microseconds since 2000-01-01. */

@@ -1,6 +1,7 @@
 import { widenDigits } from './column-state'
 import { EXPANDED, EXPANDED_BYTES } from './memory-layout'
 import { decimal } from './parse-number'
+import { recordDecimal } from './printed-forms'
 import { UNFIT } from './value-result-codes'
 
 /** Maximum characters of a number without an exponent. A DECIMAL column of a load has at most 38 digits; a double needs fewer than 700. */
@@ -78,7 +79,8 @@ function expand(from: usize, exponent: usize, to: usize): usize {
 }
 
 /**
- * Writes a number without an exponent as a PostgreSQL numeric. Returns its bytes, or UNFIT if it needs a wider or another type.
+ * Writes a number without an exponent as a PostgreSQL numeric, and records in the column's state how it is printed. Returns its bytes, or
+ * UNFIT if it needs a wider or another type.
  */
 function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, inferred: bool, state: usize): i32 {
   const sign = load<u8>(from)
@@ -94,9 +96,11 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
     if (end != to || end == fraction) return UNFIT
   } else if (point == whole) return UNFIT
   if (inferred && !isInferableNumber(sign, whole, point, to)) return UNFIT
+  const first = whole
   while (whole < point && load<u8>(whole) == 48) whole++
   if ((most != ANY && <i32>(point - whole) > most) || (mostScale != ANY && <i32>(to - fraction) > mostScale)) return UNFIT
   if (inferred) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
+  recordDecimal(state, sign, first, point, fraction, to)
 
   let at = out + 8
   let weight = (<i32>(point - whole) + 3) / 4 - 1

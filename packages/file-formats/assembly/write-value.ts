@@ -12,7 +12,7 @@ import { isSpelledNull } from './null-spellings'
 import { writeNumeric } from './write-numeric'
 import { NULL_LENGTH, REFUSED, UNFIT } from './value-result-codes'
 import { copyDoubled, copyPlain, withinCharacters } from './texts'
-import { days, timeKind, timestamp } from './times'
+import { days, recordTimeForm, timeKind, timestamp } from './times'
 
 /**
  * Writes a field's value in the stored type of its column. Returns its length, NULL_LENGTH, UNFIT if the value disproves the inferred
@@ -78,13 +78,13 @@ function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize
     case AS_DOUBLE:
       return writeDouble(out, from, to, true)
     case AS_BOOLEAN:
-      return writeBoolean(out, from, to, true)
+      return writeBoolean(out, from, to, true, state)
     case AS_TEXT:
       return 0
     case AS_NOTHING:
       return UNFIT
     default:
-      return writeTime(out, from, to, type, spellingsTakenAt(state), true)
+      return writeTime(out, from, to, type, true, state)
   }
 }
 
@@ -100,24 +100,29 @@ function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, s
     case AS_DOUBLE:
       return writeDouble(out, from, to, false)
     case AS_BOOLEAN:
-      return writeBoolean(out, from, to, false)
+      return writeBoolean(out, from, to, false, state)
     case AS_REAL:
       return writeReal(out, from, to)
     default:
-      return writeTime(out, from, to, type, spellingsTakenAt(state), false)
+      return writeTime(out, from, to, type, false, state)
   }
 }
 
-/** Writes a value in a wider type: a date becomes its midnight, and a timestamp without a zone is in UTC. */
-function writeTime(out: usize, from: usize, to: usize, type: u8, spellings: u8, inferred: bool): i32 {
-  const kind = timeKind(from, to, spellings)
+/**
+ * Writes a date or time, and records in the column's state how it is printed. In a wider type, a date becomes its midnight, and a timestamp
+ * without a zone is in UTC.
+ */
+function writeTime(out: usize, from: usize, to: usize, type: u8, inferred: bool, state: usize): i32 {
+  const kind = timeKind(from, to, spellingsTakenAt(state))
   if (kind == TEXT) return UNFIT
   if (type == AS_DATE) {
     if (kind != DATE) return UNFIT
+    recordTimeForm(state, from, to, kind)
     store<i32>(out, bswap<i32>(days))
     return 4
   }
   if (type == AS_TIMESTAMP ? kind == TIMESTAMPTZ : inferred && kind != TIMESTAMPTZ) return UNFIT
+  recordTimeForm(state, from, to, kind)
   store<i64>(out, bswap<i64>(timestamp()))
   return 8
 }

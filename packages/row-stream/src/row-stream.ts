@@ -32,6 +32,8 @@ export interface ColumnFacts {
   evidence?: TypeEvidence
   /** Whether days come before months in the values; set if a value proved it. */
   dayFirst?: boolean
+  /** The form in which the source prints all values, such as `DD.MM.YYYY` or `0,00`. Absent if they have several forms. */
+  printedForm?: string
 }
 
 /** The stored type of a column. It can be wider than the type of the feed if the table was wider before. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import type { ShapeRequest, Column } from '../src/warehouse.ts'
-import { never, stage } from './row-fixtures.ts'
+import { columns, given, never, stage } from './row-fixtures.ts'
 import { word } from './scratch-warehouse.ts'
 import { type Fed, step, type Step, tell, type Told } from './shape-model.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
@@ -56,6 +56,31 @@ export function shapesSuite(subject: Given): void {
         }),
         { numRuns: sequences },
       )
+    })
+
+    it('has the printed forms of the source, unless SQL statements changed the rows', async () => {
+      const table = word('shape_')
+      const target = {
+        schema: 'health',
+        table,
+        columns: columns({ id: 'INTEGER', day: 'DATE', price: 'DECIMAL(8,2)' }),
+      }
+      const facts = () => [
+        { column: 'id' },
+        { column: 'day', printedForm: 'DD.MM.YYYY' },
+        { column: 'price', printedForm: '0,00' },
+      ]
+      const publish = async (statement?: string) => {
+        const { loader } = subject.warehouse
+        await using load = await loader.stage({ ...target, run: randomUUID(), attempt: 1 }, never)
+        await load.write({ ...given([[1, '2026-01-31', '2.50']]), facts }, never)
+        if (statement) await loader.transform([load], [{ statement }], never)
+        await loader.publish([load], async () => true, never)
+        return (await columnsOf(table)).map(({ printedForm }) => printedForm)
+      }
+      expect(await publish()).toEqual([undefined, 'DD.MM.YYYY', '0,00'])
+      expect(await publish(`delete from ${table} where id = 0`)).toEqual([undefined, undefined, undefined])
+      expect(await publish()).toEqual([undefined, 'DD.MM.YYYY', '0,00'])
     })
 
     it('stays unchanged if a feed has no known column, unless the run rebuilds the table', async () => {

@@ -1,8 +1,9 @@
 import { type DataQuery, exportMediaTypes, findExportFormat, type QueryResult } from '@sluice/contracts'
+import { createValuePrinter } from '@sluice/file-formats/export/printed-values'
 import { type FileDownload, Problem, problems } from '@sluice/http-server'
 import { type ExportChoice, exportFile } from '../exports/export-file.ts'
 import type { RequestContext } from './operation-context.ts'
-import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
+import type { RowCell, Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from './abort-on-disconnect.ts'
 import { requestSlots } from './concurrency-limits.ts'
 import { presentTable, type TableLabels } from './table-responses.ts'
@@ -39,12 +40,13 @@ export function answerRows(
       const source = { table: { schema: table.schema, name: table.name } }
       return {
         open: (...rest) => warehouse.queries.exportRows(source, ...rest),
+        readPrintedForms: async () => printedFormsOf(await warehouse.catalog.findTable(table.schema, table.name)),
         object,
         details: { schema: table.schema, name: table.name },
         fileName: labels.displayName ?? table.name,
       }
     })
-  const { page = 1, pageSize = 100 } = query
+  const { page = 1, pageSize = 100, printedForms = false } = query
   return whileReading(input, async (signal) => {
     const { warehouse, table, labels } = await find()
     const start = new Date()
@@ -57,11 +59,28 @@ export function answerRows(
       ...presentTable(table, labels),
       queryStartTime: start.toISOString(),
       queryDuration: Date.now() - start.getTime(),
-      rows,
+      rows: printedForms ? printCells(rows, columns, printedFormsOf(table)) : rows,
       height: rows.length,
       width: columns.length,
     }
   })
+}
+
+const printedFormsOf = (table: WarehouseTable | undefined): ReadonlyMap<string, string> =>
+  new Map(table?.columns.flatMap(({ name, printedForm }) => (printedForm === undefined ? [] : [[name, printedForm]])))
+
+/** Returns the rows with the values of columns with a printed form as texts in that form. */
+function printCells(
+  rows: readonly RowCell[][],
+  columns: readonly { name: string }[],
+  forms: ReadonlyMap<string, string>,
+): RowCell[][] {
+  const printers = columns.map(({ name }) => (forms.has(name) ? createValuePrinter(forms.get(name)!) : undefined))
+  return rows.map((row) =>
+    row.map((cell, index) =>
+      cell === null || typeof cell === 'object' ? cell : (printers[index]?.(String(cell)) ?? cell),
+    ),
+  )
 }
 
 /** Runs `callback` in a slot for pages. Aborts it when the caller disconnects, and when it takes too long. */
@@ -78,17 +97,22 @@ const whileReading = <T>({ request, caller }: RowsInput, callback: (signal: Abor
 
 /** Returns the file that a request asks for; undefined for a page. Throws 406 for an unknown format and 400 for a page of a file. */
 export function chooseExport(
-  { format: text, dialect = 'rfc4180', page, pageSize }: Pick<DataQuery, 'format' | 'dialect' | 'page' | 'pageSize'>,
+  { format: text, dialect = 'rfc4180', printedForms = false, page, pageSize }: DataQuery,
   acceptedType: string,
 ): ExportChoice | undefined {
   const format = findExportFormat(text ?? acceptedType)
   if (!format) throw problems.notAcceptable(...Object.keys(exportMediaTypes))
   if (dialect === 'excel' && format !== 'csv')
     throw problems.refused('/dialect', 'Only format=csv has the dialect excel. Add format=csv, or leave dialect out.')
+  if (printedForms && (dialect === 'excel' || (format !== 'csv' && format !== 'json')))
+    throw problems.refused(
+      '/printedForms',
+      'Only format=csv without a dialect, and pages, have values in printed forms. Leave printedForms out, or change the format.',
+    )
   if (format === 'json') return undefined
   if (page !== undefined || pageSize !== undefined)
     throw problems.refused('/page', 'A file has all rows. Leave page and pageSize out, or request format=json.')
-  return { format, dialect }
+  return { format, dialect, printedForms }
 }
 
 /** Starts a read, and aborts it with a problem if its first rows take longer than `seconds`. */

@@ -83,6 +83,7 @@ export const presentColumn = ({
   primaryKey,
   deleted,
   created,
+  printedForm,
   length,
   precision,
   scale,
@@ -94,6 +95,7 @@ export const presentColumn = ({
   primaryKey,
   ...(deleted && { deleted }),
   created,
+  printedForm,
   length,
 })
 

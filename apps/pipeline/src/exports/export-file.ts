@@ -3,7 +3,7 @@ import { createGzip } from 'node:zlib'
 import { exportMediaTypes, type ExportFormat } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
 import { encodeInThread } from '@sluice/file-formats/export/encode-in-thread'
-import { UnencodableValueError } from '@sluice/file-formats/export/exported-column'
+import { type ExportedColumn, UnencodableValueError } from '@sluice/file-formats/export/exported-column'
 import { type Caller, FileDownload, Problem, problems, type RequestFacts } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import type { RowExport, RowTextFormat } from '@sluice/warehouses/warehouse'
@@ -15,6 +15,8 @@ import type { RunningExports } from './running-exports.ts'
 export interface ExportableRows {
   /** Starts reading all rows as text. Throws the problems of the source. */
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
+  /** Returns the printed forms by column. Called after `open`, because no load replaces the rows while they are being read. */
+  readPrintedForms?(): Promise<ReadonlyMap<string, string>>
   /** The uid of the object, for the audit; null for rows without one, which `details` describe. */
   object: string | null
   /** For the audit, read when the export ends. */
@@ -26,6 +28,8 @@ export interface ExportableRows {
 export interface ExportChoice {
   format: Exclude<ExportFormat, 'json'>
   dialect: 'rfc4180' | 'excel'
+  /** Whether the values of CSV are printed as in the loaded files. */
+  printedForms?: boolean
 }
 
 /** Milliseconds after which TCP probes a silent client. */
@@ -117,8 +121,8 @@ export async function exportFile(
 /** Reads the rows and yields the bytes of the file. Records the export in the audit when it ends. */
 async function* readFile(
   { db, caller, request, operation, exports }: ExportInput,
-  { format, dialect }: ExportChoice,
-  { open, object, details }: ExportableRows,
+  { format, dialect, printedForms = false }: ExportChoice,
+  { open, readPrintedForms, object, details }: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -127,8 +131,9 @@ async function* readFile(
   using reading = limitReading(exports.readLimits, signal)
   try {
     openedExport = await open(chooseTextFormat(format, dialect), reading.signal)
-    const rows = { ...openedExport, bytes: reading.limit(openedExport.bytes) }
-    const bytes = encodeRows(format, rows, reading.signal)
+    const forms = printedForms ? await readPrintedForms?.() : undefined
+    const columns = openedExport.columns.map((column) => ({ ...column, printedForm: forms?.get(column.name) }))
+    const bytes = encodeRows(format, { columns, bytes: reading.limit(openedExport.bytes) }, reading.signal)
     yield* encoding ? compress(bytes) : bytes
     outcome = 'OK'
   } catch (error) {
@@ -158,14 +163,13 @@ const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as c
 
 function encodeRows(
   format: ExportChoice['format'],
-  openedExport: Pick<RowExport, 'columns' | 'bytes'>,
+  { columns, bytes }: { columns: readonly ExportedColumn[]; bytes: AsyncIterable<Uint8Array> },
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  if (format === 'csv' || format === 'ndjson') return openedExport.bytes
-  return encodeInThread(
-    { format: encodedFormats[format], columns: openedExport.columns, rows: withoutHeader(openedExport.bytes) },
-    signal,
-  )
+  const isPrinted = format === 'csv' && columns.some(({ printedForm }) => printedForm !== undefined)
+  if (!isPrinted && (format === 'csv' || format === 'ndjson')) return bytes
+  const encodedFormat = format === 'csv' ? 'PRINTED_CSV' : encodedFormats[format]
+  return encodeInThread({ format: encodedFormat, columns, rows: withoutHeader(bytes) }, signal)
 }
 
 /** Yields all chunks except the first, which is the header. */

@@ -12,6 +12,7 @@ import {
   describeColumns,
   emptyRowStream,
   type Column,
+  type ColumnFacts,
   formatCount,
   type RememberedFeed,
   type RowStream,
@@ -115,8 +116,12 @@ function renameContent(
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
   const { facts } = content
-  const withColumnNames = <T>(items: readonly T[]) =>
-    items.map((item, index) => ({ ...item, column: columns[index]!.name }))
+  // The text of the spool is not that of the system, so its printed forms say nothing.
+  const withColumnNames = (items: readonly ColumnFacts[]) =>
+    items.map((item, index) => {
+      const { printedForm: _, ...otherFacts } = item
+      return { ...otherFacts, column: columns[index]!.name }
+    })
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {

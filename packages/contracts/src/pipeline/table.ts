@@ -56,6 +56,12 @@ export const Column = defineContract(
         }),
       ),
       created: Type.Optional(Timestamp),
+      printedForm: Type.Optional({
+        ...SingleLineText,
+        description:
+          'The form in which the loaded files print all values of the column, such as DD.MM.YYYY or 0,00. Absent if they have several forms, if the column contains text, or if the table was not loaded from text. See docs/csv-files.md.',
+        examples: ['DD.MM.YYYY'],
+      }),
       length: Type.Optional(NonNegativeInteger),
       distinctValues: Type.Optional({
         ...NonNegativeInteger,
@@ -149,6 +155,12 @@ export const DataQuery = defineContract(
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       ...exportFields,
+      printedForms: Type.Optional(
+        Type.Boolean({
+          description:
+            'For csv and for a page: whether columns with a `printedForm` have their values as the loaded files print them. Default: false.',
+        }),
+      ),
     },
     noUnknownFields,
   ),

@@ -74,7 +74,7 @@ export class AlikeTextGroup {
     if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known, isWidened, written, oddValues } = outcome.result
+    const { known, isWidened, printedForms, written, oddValues } = outcome.result
     if (isWidened) {
       this.#known = known
       this.columns = this.#toColumns()
@@ -84,6 +84,7 @@ export class AlikeTextGroup {
     const facts = known.columns.map(({ evidence }, index) => ({
       column: this.columns[index]!.name,
       ...(evidence && { evidence }),
+      ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),
     }))
     return { written, facts }
   }

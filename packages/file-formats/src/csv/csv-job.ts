@@ -45,6 +45,7 @@ export type FileReading = Pick<RememberedDialect, 'delimiter' | 'quote' | 'escap
 
 export interface CsvResult {
   columns: readonly InferredColumn[]
+  printedForms: readonly (string | undefined)[]
   /** Sentences about the values that made a column TEXT. */
   oddValues: string[]
 }
@@ -79,7 +80,7 @@ export async function readCsvFile(
     }
     port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
     const oddValues = reportOddValues ? reader.findOddValues().map(describeOddValue) : []
-    return { columns: reader.columns, oddValues }
+    return { columns: reader.columns, printedForms: reader.printedForms, oddValues }
   }
 }
 

@@ -69,7 +69,7 @@ export async function* readCsv(
     `Read ${fileName}${written ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
   )
   for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
-  const rows = new CsvRows(thread, opened, report)
+  const rows = new CsvRows(thread, opened, report, !written)
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
@@ -87,10 +87,13 @@ class CsvRows {
   readonly #thread: CsvThread
   readonly #opened: OpenedFile
   readonly #report: ReadReporter
+  /** Whether the text is as the source has it, and not made from another format. */
+  readonly #isSourceText: boolean
   #hasStarted = false
-  #result: CsvResult = { columns: [], oddValues: [] }
+  #result: CsvResult = { columns: [], printedForms: [], oddValues: [] }
 
-  constructor(thread: CsvThread, opened: OpenedFile, report: ReadReporter) {
+  constructor(thread: CsvThread, opened: OpenedFile, report: ReadReporter, isSourceText: boolean) {
+    this.#isSourceText = isSourceText
     this.#thread = thread
     this.#opened = opened
     this.#report = report
@@ -106,13 +109,16 @@ class CsvRows {
   }
 
   facts(columns: readonly Column[]): ColumnFacts[] {
-    return this.#result.columns.map((column, index) => {
+    const { columns: readColumns, printedForms } = this.#result
+    return readColumns.map((column, index) => {
       const { evidence } = column
+      const printedForm = this.#isSourceText ? printedForms[index] : undefined
       const dayFirst = isDayFirst(column)
       return {
         column: columns[index]!.name,
         ...(evidence && { evidence }),
         ...(dayFirst !== undefined && { dayFirst }),
+        ...(printedForm !== undefined && { printedForm }),
       }
     })
   }

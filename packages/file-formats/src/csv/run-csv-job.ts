@@ -39,6 +39,7 @@ export interface TextPartsResult {
   /** If the types were too narrow, those that fit all rows. The rows that were sent are then not valid. */
   known: KnownColumns
   isWidened: boolean
+  printedForms: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
   written: number[]
   /** Sentences about the values that made a column TEXT. */
@@ -76,9 +77,11 @@ async function readTextParts(
   const outcome = await sendRows(reader, types, port.startPass(limits), (bytesRead, rowsRead) =>
     port.progress({ bytesRead, rowsRead }),
   )
-  if ('widened' in outcome) return { known: reader.known, isWidened: true, written: [], oddValues: [] }
+  if ('widened' in outcome)
+    return { known: reader.known, isWidened: true, printedForms: [], written: [], oddValues: [] }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
   const oddValues = reader.findOddValues().map(describeOddValue)
-  return { known: { columns: reader.columns }, isWidened: false, written: outcome.written, oddValues }
+  const { columns, printedForms } = reader
+  return { known: { columns }, isWidened: false, printedForms, written: outcome.written, oddValues }
 }

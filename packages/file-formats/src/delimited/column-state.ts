@@ -33,7 +33,7 @@ const codesOfOtherTypes: Partial<Record<DataType, StateCode>> = {
 const maxCharacters: Partial<Record<DataType, number>> = { CHARACTER_11: 11, VARCHAR_50: 50, VARCHAR_255: 255 }
 
 /** Date spellings by bit, in the order of assembly/dates.ts. */
-const dateSpellings: readonly DateFormat[] = [
+export const dateSpellings: readonly DateFormat[] = [
   'YYYY-MM-DD',
   'YYYY/MM/DD',
   'DD.MM.YYYY',
@@ -73,7 +73,7 @@ export const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(s
 const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
 /** Returns the state of a column, in the layout of assembly/column-state.ts. */
-function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
+export function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
   const address = run.COLUMNS.value + column * run.COLUMN_BYTES.value
   return bytes.subarray(address, address + run.COLUMN_BYTES.value)
 }

@@ -16,6 +16,7 @@ import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
 import { observeText } from './observe-text.ts'
 import { openRows } from './open-delimited-rows.ts'
+import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
 import { setRowSuffix, type TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
@@ -48,6 +49,8 @@ export type EncodingOutcome = { rows: number; written: number[] } | { widened: I
 export class DelimitedReader {
   /** The inferred columns; after an outcome `widened`, the final ones. */
   columns: InferredColumn[]
+  /** The printed form of each column; known after `encode` has written all rows. */
+  printedForms: readonly (string | undefined)[] = []
   readonly #wasm: WasmScanner
   readonly #file: TextSource
   readonly #dialect: DelimitedDialect
@@ -109,6 +112,7 @@ export class DelimitedReader {
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = seen
+      this.printedForms = findPrintedForms(wasm, seen, this.#dialect)
       return { rows, written }
     }
     this.columns = seen

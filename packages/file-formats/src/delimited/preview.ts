@@ -11,6 +11,7 @@ import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { configureScanner, givenTypes, setColumn } from './column-state.ts'
+import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 
@@ -42,6 +43,8 @@ export interface DelimitedPreview {
   tuples: Buffer[]
   /** The line on which each of these rows begins, counted from 1. */
   lines: number[]
+  /** The printed form of each column in the sample. */
+  printedForms: (string | undefined)[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
   /** Number of rows that were read, number of those that a load would reject, and whether they are all rows of the file. */
@@ -92,7 +95,7 @@ function readFirstRows(
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   maxRows: number,
-): Pick<DelimitedPreview, 'tuples' | 'lines' | 'rejected' | 'sample'> {
+): Pick<DelimitedPreview, 'tuples' | 'lines' | 'printedForms' | 'rejected' | 'sample'> {
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const tuples: Buffer[] = []
@@ -128,7 +131,8 @@ function readFirstRows(
       lines.push(records.line)
     }
   }
-  return { tuples, lines, rejected, sample: { rows, rejected: rejectedRows, complete } }
+  const printedForms = findPrintedForms(wasm, columns, dialect)
+  return { tuples, lines, printedForms, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }
 
 /** The result for one record: its tuple, the column that refuses its value, a wrong number of fields, or the need for wider types. */

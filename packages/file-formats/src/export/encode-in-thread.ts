@@ -32,7 +32,13 @@ export async function* encodeInThread(
   signal.throwIfAborted()
   const job: EncoderJob = {
     format,
-    columns: columns.map(({ name, dataType, precision, scale }) => ({ name, dataType, precision, scale })),
+    columns: columns.map(({ name, dataType, precision, scale, printedForm }) => ({
+      name,
+      dataType,
+      precision,
+      scale,
+      printedForm,
+    })),
     batchBytes,
   }
   const thread = new EncoderThread(job, signal)

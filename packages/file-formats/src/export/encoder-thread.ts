@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import { CsvCells } from './csv-cells.ts'
 import {
   type CellText,
+  type EncodedFormat,
   type EncoderCommand,
   type EncoderJob,
   type EncoderMessage,
+  type FileEncoder,
   UnencodableValueError,
 } from './exported-column.ts'
 
@@ -41,13 +43,21 @@ async function openEncoder(): Promise<{
       },
     }
   }
-  const encoder =
-    format === 'PARQUET'
-      ? (await import('./parquet-encoder.ts')).parquetEncoder(columns)
-      : (await import('./arrow-encoder.ts')).arrowEncoder(columns)
+  const encoder = await openSimpleEncoder(format)
   return {
     write: async (cells) => encoder.write(cells).forEach(sendBytes),
     end: async () => encoder.end().forEach(sendBytes),
+  }
+}
+
+async function openSimpleEncoder(format: Exclude<EncodedFormat, 'XLSX'>): Promise<FileEncoder> {
+  switch (format) {
+    case 'PARQUET':
+      return (await import('./parquet-encoder.ts')).parquetEncoder(columns)
+    case 'ARROW':
+      return (await import('./arrow-encoder.ts')).arrowEncoder(columns)
+    case 'PRINTED_CSV':
+      return (await import('./printed-values.ts')).printedCsvEncoder(columns)
   }
 }
 

@@ -6,6 +6,8 @@ export interface ExportedColumn {
   dataType: DataType
   precision?: number | undefined
   scale?: number | undefined
+  /** The form in which `PRINTED_CSV` prints the values. Absent: as they are. */
+  printedForm?: string | undefined
 }
 
 /** A value as text, as `QueryRunner.exportRows` writes it in CSV; null for NULL. */
@@ -23,7 +25,8 @@ export class UnencodableValueError extends Error {
   override readonly name = 'UnencodableValueError'
 }
 
-export type EncodedFormat = 'PARQUET' | 'ARROW' | 'XLSX'
+/** PRINTED_CSV is CSV with the values in the printed forms of their columns. */
+export type EncodedFormat = 'PARQUET' | 'ARROW' | 'XLSX' | 'PRINTED_CSV'
 
 /** The `workerData` of a thread, which encodes one file. */
 export interface EncoderJob {

@@ -1,13 +1,16 @@
 import type { CsvGuesses } from '@sluice/contracts'
 import type { FoundSheet } from '../format/converted-upload.ts'
-import type { Column, RejectedRow } from '@sluice/row-stream'
+import type { Column, ColumnFacts, RejectedRow } from '@sluice/row-stream'
 
 /** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */
 export type PreviewCell = string | number | boolean | null | object
 
+/** A column, and the form in which the previewed rows print all its values. */
+export type PreviewedColumn = Column & Pick<ColumnFacts, 'printedForm'>
+
 /** The first rows of a source, and its detected structure. */
 export interface SourcePreview {
-  columns: Column[]
+  columns: PreviewedColumn[]
   rows: PreviewCell[][]
   /** The line of the file on which each row begins, counted from 1. Absent for sources without lines. */
   lines?: number[]

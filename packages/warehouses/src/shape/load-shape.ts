@@ -11,19 +11,27 @@ export interface LoadedFeed {
   held?: readonly ColumnFacts[] | undefined
   /** The number of rows of the source, before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined
+  /** Whether SQL statements changed the rows, so that printed forms of the source do not hold for them. */
+  transformed?: boolean
   merging?: boolean
 }
 
 /** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, held: heldColumns, sourceRows } = feed
+  const { target, held: heldColumns, sourceRows, transformed = false } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
   const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
     const columnFacts = factsByColumn.get(column.name)
     if (!columnFacts) return column
     const { evidence: _, ...rest } = column
-    return { ...rest, ...(columnFacts.evidence && { evidence: columnFacts.evidence }), ...dayFirst(columnFacts) }
+    const { evidence, dayFirst, printedForm } = columnFacts
+    return {
+      ...rest,
+      ...(evidence && { evidence }),
+      ...(dayFirst !== undefined && { dayFirst }),
+      ...(printedForm !== undefined && !transformed && { printedForm }),
+    }
   })
   const plan = planShape(
     rules,
@@ -43,8 +51,6 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
   if (unread === undefined) return plan
   return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
 }
-
-const dayFirst = ({ dayFirst: known }: ColumnFacts) => (known === undefined ? {} : { dayFirst: known })
 
 /** Returns the memory that a published table keeps. `reading` is passed to the source at the next load. */
 export function memoryOf(

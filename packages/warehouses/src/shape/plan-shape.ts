@@ -1,7 +1,14 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
-import { type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './remembered-feed.ts'
+import {
+  type FeedMemory,
+  type RememberedColumn,
+  type StoredAs,
+  hadValues,
+  hasNoValueYet,
+  printedFormAfterLoad,
+} from './remembered-feed.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
 export interface TypeRules {
@@ -12,6 +19,8 @@ export interface TypeRules {
 export interface FedColumn extends Column {
   evidence?: TypeEvidence
   dayFirst?: boolean
+  /** The form in which the source prints all values. Absent if they have several forms. */
+  printedForm?: string
 }
 
 export interface NewFeed {
@@ -120,7 +129,7 @@ export function planShape(
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
-      ...keptColumns.map((column): RememberedColumn => (isIncrement(feed) ? column : { ...column, vanished: true })),
+      ...keptColumns.map((column) => (isIncrement(feed) ? column : vanishedColumn(column, feed))),
     ],
   }
 }
@@ -138,6 +147,13 @@ function emptiedColumns(
   })
 }
 
+/** Returns a column that the feed does not have. Its values stay if the load keeps rows. */
+function vanishedColumn(column: RememberedColumn, { merging = false }: NewFeed): RememberedColumn {
+  if (merging) return { ...column, vanished: true }
+  const { printedForm: _, ...rest } = column
+  return { ...rest, ...(rest.undecided !== 'NOTHING' && { empty: true }), vanished: true }
+}
+
 /** Returns whether the column has no value in the table after this load. */
 function isEmpty(
   before: RememberedColumn | undefined,
@@ -145,7 +161,7 @@ function isEmpty(
   { rows, merging = false }: NewFeed,
 ): boolean {
   if (evidence !== 'NOTHING' && rows !== 0) return false
-  return !merging || before === undefined || !hadValues(before)
+  return !merging || before === undefined || hasNoValueYet(before)
 }
 
 function toRememberedColumn({
@@ -156,6 +172,7 @@ function toRememberedColumn({
   undecided,
   empty,
   dayFirst,
+  printedForm,
 }: PlannedColumn): RememberedColumn {
   return {
     name,
@@ -165,6 +182,7 @@ function toRememberedColumn({
     ...(undecided && { undecided }),
     ...(empty && undecided !== 'NOTHING' && { empty }),
     ...(dayFirst !== undefined && { dayFirst }),
+    ...(printedForm !== undefined && { printedForm }),
   }
 }
 
@@ -176,8 +194,22 @@ function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePoli
   return isRedefined && last.definition !== feed.definition ? 'DEFINITION' : undefined
 }
 
-/** Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last feed. */
+/** Returns a column with its type and its printed form in the table after the load. */
 function planColumn(
+  rules: TypeRules,
+  before: RememberedColumn | undefined,
+  column: FedColumn,
+  feed: NewFeed,
+  rebuildReason: ShapePlan['rebuildReason'],
+): PlannedColumn {
+  const planned = planType(rules, before, column, feed, rebuildReason)
+  const { merging = false, rows } = feed
+  const printedForm = printedFormAfterLoad(planned.dataType, column, { before, merging, rows })
+  return { ...planned, ...(printedForm !== undefined && { printedForm }) }
+}
+
+/** Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last feed. */
+function planType(
   rules: TypeRules,
   before: RememberedColumn | undefined,
   column: FedColumn,

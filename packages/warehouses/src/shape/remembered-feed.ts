@@ -1,4 +1,6 @@
 import type { DataType } from '@sluice/contracts'
+import type { WarehouseColumn } from '../catalog.ts'
+import type { ColumnFacts } from '../load-target.ts'
 
 /** The stored type of a column: as the warehouse prints it, and as a data type of the API. */
 export interface StoredAs {
@@ -20,6 +22,8 @@ export interface RememberedColumn extends StoredAs {
   created?: string
   /** Whether the day precedes the month, if a value has shown it. */
   dayFirst?: boolean
+  /** The form in which the source prints all values of the table, such as `DD.MM.YYYY`. Absent if they have several forms. */
+  printedForm?: string
 }
 
 /** The memory of a table's last load. The publication of the rows writes it atomically with them. */
@@ -62,13 +66,59 @@ export const columnsToReplace = (memory: FeedMemory | undefined, shape: { hasAll
 export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boolean =>
   undecided !== 'NOTHING' && !vanished && !empty
 
-/** Returns a lookup in the last load's memory: whether a column was deleted, and when it was created. */
+/** Returns whether the table has no value in the column. A column that vanished can have values in rows of earlier loads. */
+export const hasNoValueYet = ({ undecided, empty }: RememberedColumn): boolean =>
+  undecided === 'NOTHING' || empty === true
+
+/** Lists of types. The form of one type also prints the values of the other types of its list. */
+const alikeTypes: readonly (readonly DataType[])[] = [
+  ['BOOLEAN'],
+  ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL'],
+  ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'],
+]
+
+const isAlike = (one: DataType, other: DataType): boolean =>
+  alikeTypes.some((types) => types.includes(one) && types.includes(other))
+
+type LoadedColumn = { dataType: DataType } & Pick<ColumnFacts, 'evidence' | 'printedForm'>
+
+interface EarlierRows {
+  before: RememberedColumn | undefined
+  /** Whether rows of earlier loads stay. */
+  merging: boolean
+  /** The number of loaded rows; undefined until all are read. */
+  rows: number | undefined
+}
+
+/**
+ * Returns the form in which all values of a column are printed after a load: the form of the loaded values, which has to be that of
+ * the values that stay, too. Undefined if there is no such form, or if the column is stored in a type that no form describes. Columns of text
+ * keep their values as they were printed.
+ */
+export function printedFormAfterLoad(
+  storedType: DataType,
+  { dataType, evidence, printedForm }: LoadedColumn,
+  { before, merging, rows }: EarlierRows,
+): string | undefined {
+  const loadedForm = isAlike(dataType, storedType) ? printedForm : undefined
+  if (!merging || before === undefined) return loadedForm
+  const earlierForm = isAlike(before.dataType, storedType) ? before.printedForm : undefined
+  if (evidence === 'NOTHING' || rows === 0) return earlierForm
+  if (hasNoValueYet(before)) return loadedForm
+  return loadedForm === earlierForm ? loadedForm : undefined
+}
+
+/** Returns a lookup in the last load's memory: whether a column was deleted, when it was created, and how its values are printed. */
 export function historyOf(
   memory: FeedMemory | null | undefined,
-): (column: string) => { deleted?: true; created?: string } {
+): (column: string) => Pick<WarehouseColumn, 'deleted' | 'created' | 'printedForm'> {
   const columns = new Map(memory?.columns.map((column) => [column.name, column]))
   return (name) => {
-    const { vanished, created } = columns.get(name) ?? {}
-    return { ...(vanished && { deleted: vanished }), ...(created !== undefined && { created }) }
+    const { vanished, created, printedForm } = columns.get(name) ?? {}
+    return {
+      ...(vanished && { deleted: vanished }),
+      ...(created !== undefined && { created }),
+      ...(printedForm !== undefined && { printedForm }),
+    }
   }
 }

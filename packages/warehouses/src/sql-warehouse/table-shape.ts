@@ -14,6 +14,8 @@ export interface ShapeColumn extends CatalogColumn {
   primaryKey: boolean
   /** True if an earlier load contained the column and the last one did not. */
   deleted?: boolean
+  /** The form in which the source prints all values. */
+  printedForm?: string
 }
 
 /** A table or view as the server's catalogue describes it, with the ledger's metadata. */
@@ -112,6 +114,7 @@ export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): Ware
   dataType: column.dataType,
   primaryKey: column.primaryKey,
   ...(column.deleted && { deleted: true }),
+  ...(column.printedForm !== undefined && { printedForm: column.printedForm }),
 })
 
 /** Maps a table to its substitute, by `placeKey`. */

@@ -84,11 +84,11 @@ export async function* readObjectsAsOneTable(
 
   let besides: ObjectBatches | undefined
   let hasStarted = false
-  const evidences = new Map<string, OptionalEvidence[]>()
+  const factsByColumn = new Map<string, ColumnFacts[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (hasStarted) await report.startOver()
     hasStarted = true
-    evidences.clear()
+    factsByColumn.clear()
     const read = { bytes: 0, rows: 0 }
     async function* readBatches(list: readonly ObjectBatch[]): AsyncGenerator<TupleChunk, void, void> {
       for (const [index, batch] of list.entries()) {
@@ -100,7 +100,7 @@ export async function* readObjectsAsOneTable(
         const reportOfBatch = createBatchReporter({ index, size }, read, report, progress)
         try {
           const { facts, written } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
-          for (const { column, evidence } of facts) evidences.set(column, [...(evidences.get(column) ?? []), evidence])
+          for (const fact of facts) factsByColumn.set(fact.column, [...(factsByColumn.get(fact.column) ?? []), fact])
           for (const [at, { key }] of batch.objects.entries()) counts.set(key, written[at]!)
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
@@ -116,7 +116,7 @@ export async function* readObjectsAsOneTable(
     yield* readBatches(besides.list)
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
-  const mergedFacts = () => [...evidences].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
+  const mergedFacts = () => [...factsByColumn].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
   const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
   const unread = batches.list.flatMap((batch) => batch.unread)
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
@@ -132,13 +132,19 @@ function describeAllUnreadParts(unread: readonly string[]): string {
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 
-type OptionalEvidence = ColumnFacts['evidence']
-
-/** Merges the type evidence of the objects. A column is undecided only if it is undecided in every object. */
-function mergeFacts(column: string, evidences: readonly OptionalEvidence[]): ColumnFacts {
-  const decided = evidences.filter((one) => one !== 'NOTHING')
-  const [first] = decided.length > 0 ? decided : evidences
-  return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
+/**
+ * Merges the facts of the objects. A column is undecided only if it is undecided in every object, and it has a printed form only if it has
+ * the same one in every object with values.
+ */
+function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts {
+  const decided = facts.filter(({ evidence }) => evidence !== 'NOTHING')
+  const [first] = decided.length > 0 ? decided : facts
+  const hasOne = (key: 'evidence' | 'printedForm') => decided.every((one) => one[key] === first?.[key])
+  return {
+    column,
+    ...(first?.evidence && hasOne('evidence') && { evidence: first.evidence }),
+    ...(first?.printedForm !== undefined && hasOne('printedForm') && { printedForm: first.printedForm }),
+  }
 }
 
 /** Returns a reporter for one batch, which adds to the report of all objects. */

@@ -177,6 +177,15 @@ function modelOf(objects: ReadonlyMap<string, GeneratedObject>): string[] {
     .toSorted()
 }
 
+/** The printed forms of generated days and amounts, each with the values that it prints. */
+const generatedForms: Record<string, RegExp> = {
+  'DD.MM.YYYY': /^\d\d\.\d\d\.\d{4}$/,
+  'YYYY-MM-DD': /^\d{4}-\d\d-\d\d$/,
+  '0': /^-?\d+$/,
+  '0.0': /^-?\d+\.\d$/,
+  '0.#': /^-?\d+(\.\d*[1-9])?$/,
+}
+
 /** A number without zeros at the end of its fraction. */
 const canonicalNumber = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text)
 
@@ -228,6 +237,12 @@ describeUnless(kind!.missing)('objects of a folder', () => {
       }
       const { heard } = await load
       expect(await tableRows(table)).toEqual(model)
+      const described = await loading.scratch.warehouse.catalog.findTable('health', table)
+      for (const { name, printedForm } of described!.columns) {
+        if (printedForm === undefined || name.startsWith('_')) continue
+        const texts = [...objects.values()].flatMap((object) => rowsOf(object).flatMap((cells) => cells[name] ?? []))
+        for (const text of texts) expect(text).toMatch(generatedForms[printedForm]!)
+      }
       const rejected = heard.rejected.map(({ line, reason }) => `${reason.split(': ')[0]} ${line}`)
       const expected = [...objects].flatMap(([key, object]) => rejectedLines(object).map((line) => `${key} ${line}`))
       expect(rejected.toSorted()).toEqual(expected.toSorted())
@@ -236,6 +251,25 @@ describeUnless(kind!.missing)('objects of a folder', () => {
       .array(generatedObject, { minLength: 1, maxLength: 7 })
       .filter((objects) => objects.some(({ form: one }) => one !== 'EMPTY'))
     await fc.assert(fc.asyncProperty(some, law), { numRuns: drawCount({ short: 20, long: 150 }), endOnFailure: true })
+  })
+
+  it('have a printed form for a column if it is the same in all of them', async () => {
+    const files = [
+      'id,day,price\n1,31.12.2024,2.50\n',
+      'id,day,price\n2,30.12.2024,3.5\n',
+      gzipSync('id,day,price\n3,29.12.2024,\n'),
+    ]
+    await Promise.all(files.map((text, index) => store.put(`forms/${index}.csv`, text)))
+    await loading.load(store.reading('forms/'), 'forms')
+    const { columns: described } = (await loading.scratch.warehouse.catalog.findTable('health', 'forms'))!
+    const forms = described
+      .filter(({ name }) => !name.startsWith('_'))
+      .map(({ name, printedForm }) => [name, printedForm])
+    expect(forms).toEqual([
+      ['id', '0'],
+      ['day', 'DD.MM.YYYY'],
+      ['price', undefined],
+    ])
   })
 
   it('are requested once, and fill one table with types that fit all of them', async () => {

@@ -322,10 +322,12 @@ export const loadedOf = ({
   target,
   held,
   reading,
+  transformed,
   written,
 }: ClickHouseStagedTable): LoadedFeed & { reading?: unknown } => ({
   target,
   held,
   reading,
+  transformed,
   sourceRows: written?.rows,
 })

@@ -24,6 +24,7 @@ export function planPublication(
     target: load.target,
     held: load.held,
     sourceRows: load.written?.sourceRows,
+    transformed: load.transformed,
     merging,
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))

@@ -113,12 +113,13 @@ export function planCurrentTable(
   currentShape: TableShape | undefined,
   load: SqlStagedTable,
 ): LoadPlan {
-  const { target, held: heldColumns, reading, written } = load
+  const { target, held: heldColumns, reading, written, transformed } = load
   const plan = planTableAfterLoad(dialect, currentShape, {
     target,
     held: heldColumns,
     reading,
     sourceRows: written?.rows,
+    transformed,
   })
   const joinTypes = (columns: readonly StagingColumn[]) =>
     columns

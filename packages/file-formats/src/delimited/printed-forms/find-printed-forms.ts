@@ -1,0 +1,103 @@
+import { columnStateOf, dateSpellings } from '../column-state.ts'
+import type { ColumnType } from '../dialect/column-type.ts'
+import type { DelimitedDialect } from '../dialect/dialect.ts'
+import type { WasmScanner } from '../wasm-scanner.ts'
+
+/** Marks of a column, as in assembly/printed-forms.ts. */
+const VALUE = 1
+const OTHER = 2
+const MIXED_SCALE = 4
+const TRAILING_ZERO = 8
+const BARE_POINT = 16
+const ZERO_POINT = 32
+const DATE_ONLY = 64
+const T_BETWEEN = 128
+const SPACE_BETWEEN = 256
+const NO_SECONDS = 512
+const SECONDS = 1024
+const MIXED_ZONES = 2048
+const NOT_LOWER = 0x80
+const NOT_UPPER = 0x100
+const NOT_TITLE = 0x200
+
+const booleanPairs = ['true|false', 't|f', 'yes|no', 'y|n', 'on|off', '1|0'] as const
+
+/**
+ * Returns for each column the form in which all values are printed in the text, such as `DD.MM.YYYY` or `0,00`: the form in which
+ * `createValuePrinter` of ../../export/printed-values.ts restores every value. Undefined if the values have several forms, and for columns
+ * without values, texts and doubles. Call it after the values were written, and before the scanner is configured again. Values of rejected
+ * rows count too, if they fit their columns.
+ */
+export const findPrintedForms = (
+  wasm: WasmScanner,
+  columns: readonly ColumnType[],
+  { decimal }: DelimitedDialect,
+): (string | undefined)[] =>
+  columns.map((column, index) => findPrintedForm(columnStateOf(wasm, index), column, String.fromCharCode(decimal)))
+
+function findPrintedForm(state: Buffer, { dataType, evidence }: ColumnType, decimalSign: string): string | undefined {
+  const marks = state.readUInt16LE(16)
+  switch (dataType) {
+    case 'SMALLINT':
+    case 'INTEGER':
+    case 'BIGINT':
+      // Inferred integers have one form, and leave no marks.
+      return evidence === 'REQUESTED' || marks !== 0 ? integerForm(state, marks) : '0'
+    case 'DECIMAL':
+      return decimalForm(state, marks, decimalSign)
+    case 'BOOLEAN':
+      return booleanForm(marks)
+    case 'DATE':
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ':
+      return timeForm(state, marks)
+    default:
+      return undefined
+  }
+}
+
+function integerForm(state: Buffer, marks: number): string | undefined {
+  if ((marks & VALUE) === 0 || (marks & OTHER) !== 0) return undefined
+  const paddedWidth = state[22]!
+  const unpaddedWidth = state[20] === 0 ? Infinity : 20 - state[20]!
+  if (paddedWidth === 0) return '0'
+  return unpaddedWidth < paddedWidth ? undefined : '0'.repeat(paddedWidth)
+}
+
+function decimalForm(state: Buffer, marks: number, decimalSign: string): string | undefined {
+  if ((marks & VALUE) === 0 || (marks & OTHER) !== 0) return undefined
+  if ((marks & BARE_POINT) !== 0 && (marks & ZERO_POINT) !== 0) return undefined
+  const fraction = fractionForm(state, marks, '0')
+  if (fraction === undefined) return undefined
+  return fraction === '' ? '0' : `${(marks & BARE_POINT) === 0 ? '0' : '#'}${decimalSign}${fraction}`
+}
+
+/** Returns a digit for each digit after the point, or `#` for as many as the value needs. */
+function fractionForm(state: Buffer, marks: number, digit: string): string | undefined {
+  if ((marks & MIXED_SCALE) === 0) return digit.repeat(state[21]! - 1)
+  return (marks & TRAILING_ZERO) === 0 ? '#' : undefined
+}
+
+function booleanForm(marks: number): string | undefined {
+  if ((marks & VALUE) === 0) return undefined
+  const pair = booleanPairs.find((_, index) => (marks & (2 << index)) === 0)
+  if (pair === undefined) return undefined
+  if ((marks & NOT_LOWER) === 0) return pair
+  if ((marks & NOT_UPPER) === 0) return pair.toUpperCase()
+  return (marks & NOT_TITLE) === 0 ? pair.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()) : undefined
+}
+
+function timeForm(state: Buffer, marks: number): string | undefined {
+  const spelled = dateSpellings.filter((_, index) => (state[18]! & (1 << index)) !== 0)
+  const [date] = spelled
+  const hasSeveral = (one: number, other: number) => (marks & one) !== 0 && (marks & other) !== 0
+  if (date === undefined || spelled.length > 1 || (marks & MIXED_ZONES) !== 0) return undefined
+  if (hasSeveral(DATE_ONLY, T_BETWEEN | SPACE_BETWEEN) || hasSeveral(T_BETWEEN, SPACE_BETWEEN)) return undefined
+  if ((marks & DATE_ONLY) !== 0) return date
+  const zone = state.toString('latin1', 24, 32).replaceAll('\0', '')
+  const start = `${date}${(marks & T_BETWEEN) === 0 ? ' ' : 'T'}HH:mm`
+  if ((marks & SECONDS) === 0) return `${start}${zone}`
+  const fraction = fractionForm(state, marks, 'S')
+  if (fraction === undefined || (marks & NO_SECONDS) !== 0) return undefined
+  return `${start}:ss${fraction && `.${fraction}`}${zone}`
+}

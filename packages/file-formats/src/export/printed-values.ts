@@ -1,0 +1,127 @@
+import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
+
+/** Prints a value, given as the text of an export, in a printed form. */
+export type ValuePrinter = (text: string) => string
+
+/**
+ * Returns the printer of a form that `findPrintedForms` of ../delimited/printed-forms returns. It never loses a digit: a value that the
+ * form cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as `infinity`, is returned as it is.
+ */
+export function createValuePrinter(form: string): ValuePrinter {
+  const number = /^(#|0+)(?:([.,])(0+|#))?$/.exec(form)
+  if (number) return numberPrinter({ whole: number[1]!, sign: number[2] ?? '.', fraction: number[3] ?? '' })
+  const [yes, no] = form.split('|')
+  if (no !== undefined) return (text) => (text === 'true' ? yes! : text === 'false' ? no : text)
+  const time = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(form)
+  if (!time) return (text) => text
+  const [, date, separator, seconds, fraction = '', zone = ''] = time
+  return timePrinter({ date: date!, separator, hasSeconds: seconds !== undefined, fraction, zone })
+}
+
+interface NumberForm {
+  /** `0` for each digit that is always printed, or `#` if a lone zero is left out. */
+  whole: string
+  sign: string
+  /** `0` for each digit that is always printed; `#` and nothing print only the digits that the value needs. */
+  fraction: string
+}
+
+function numberPrinter({ whole, sign, fraction }: NumberForm): ValuePrinter {
+  const wholeDigits = whole === '#' ? 0 : whole.length
+  const fractionDigits = fraction === '#' ? 0 : fraction.length
+  return (text) => {
+    const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
+    if (!match) return text
+    const [, minus, before, after = ''] = match
+    const digits = trimZeros(after).padEnd(fractionDigits, '0')
+    if (digits === '') return `${minus}${before!.padStart(wholeDigits, '0')}`
+    const leading = before === '0' && wholeDigits === 0 ? '' : before!.padStart(wholeDigits, '0')
+    return `${minus}${leading}${sign}${digits}`
+  }
+}
+
+interface TimeForm {
+  date: string
+  /** Undefined if only the date is printed. */
+  separator: string | undefined
+  hasSeconds: boolean
+  /** A letter for each digit that is always printed; `#` and nothing print only the digits that the value needs. */
+  fraction: string
+  /** The zone as it is printed, such as `+02:00`. */
+  zone: string
+}
+
+const timePattern = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|\+00(?::?00)?)?)?$/
+
+/** A year beyond 9999 or before 1 can only be that of a time in another zone. */
+const utcPattern = /^(\d{4,5})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(:\d\d(?:\.\d+)?)(?:Z|\+00(?::?00)?)( BC)?$/
+
+function timePrinter(form: TimeForm): ValuePrinter {
+  const zoneMinutes = parseZone(form.zone)
+  return (text) => {
+    const match = timePattern.exec(zoneMinutes === 0 ? text : (shiftTime(text, zoneMinutes) ?? ''))
+    if (!match) return text
+    const [, year, month, day, minutes = '00:00', seconds = '00', fraction = ''] = match
+    const date = form.date.replace('YYYY', year!).replace('MM', month!).replace('DD', day!)
+    const digits = trimZeros(fraction)
+    if (form.separator === undefined) {
+      const isMidnight = minutes === '00:00' && seconds === '00' && digits === ''
+      return isMidnight ? date : text
+    }
+    const printedDigits = digits.padEnd(form.fraction === '#' ? 0 : form.fraction.length, '0')
+    const hasSeconds = form.hasSeconds || seconds !== '00' || digits !== ''
+    const afterMinutes = hasSeconds ? `:${seconds}${printedDigits && `.${printedDigits}`}` : ''
+    return `${date}${form.separator}${minutes}${afterMinutes}${form.zone}`
+  }
+}
+
+const trimZeros = (digits: string): string => digits.replace(/0+$/, '')
+
+function parseZone(zone: string): number {
+  const match = /^([+-])(\d\d):?(\d\d)?$/.exec(zone)
+  if (!match) return 0
+  const minutes = Number(match[2]) * 60 + Number(match[3] ?? 0)
+  return match[1] === '-' ? -minutes : minutes
+}
+
+/** Returns a time in UTC as the time of a zone. Returns undefined for other texts. */
+function shiftTime(text: string, minutes: number): string | undefined {
+  const match = utcPattern.exec(text)
+  if (!match) return undefined
+  const [, year, month, day, hour, minute, seconds, beforeChrist] = match
+  const date = new Date(0)
+  date.setUTCFullYear(beforeChrist ? 1 - Number(year) : Number(year), Number(month) - 1, Number(day))
+  date.setUTCHours(Number(hour), Number(minute) + minutes)
+  // No form prints a year that is negative or has more than four digits.
+  return `${date.toISOString().replace(/:\d\d\.\d+Z$/, '')}${seconds}`
+}
+
+/** Writes CSV (RFC 4180) with the values in the printed forms of their columns. Values of other columns stay as they are. */
+export function printedCsvEncoder(columns: readonly ExportedColumn[]): FileEncoder {
+  const printers = columns.map(({ printedForm }) =>
+    printedForm === undefined ? String : createValuePrinter(printedForm),
+  )
+  let header = columns.map(({ name }) => quoteField(name)).join(',') + lineEnd
+  const takeHeader = () => {
+    const text = header
+    header = ''
+    return text
+  }
+  /** NULL is an empty field. */
+  const toField = (cell: CellText, column: number) => (cell === null ? '' : quoteField(printers[column]!(cell)))
+  return {
+    write(cells) {
+      const fields = cells.map((values, column) => values.map((cell) => toField(cell, column)))
+      const [firstColumn = []] = fields
+      const rows = firstColumn.map((_, row) => fields.map((values) => values[row]!).join(',') + lineEnd)
+      return [Buffer.from(takeHeader() + rows.join(''))]
+    },
+    end: () => [Buffer.from(takeHeader())],
+  }
+}
+
+const lineEnd = '\r\n'
+
+/** Quotes a field as warehouses do: an empty text, the line `\\.`, which some programs take for the end of the text, and spaces at the ends. */
+const quoteField = (text: string): string =>
+  text === '' || text === '\\.' || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

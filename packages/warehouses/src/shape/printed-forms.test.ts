@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { drawCount } from '@sluice/testing/random-case-count'
+import { typeRules as clickHouse } from '../clickhouse/types.ts'
+import { typeRules as postgres } from '../postgres/types.ts'
+import { type FedColumn, isRefusal, planShape, type TypeRules } from './plan-shape.ts'
+import type { FeedMemory } from './remembered-feed.ts'
+
+const warehouses: [string, TypeRules][] = [
+  ['PostgreSQL', postgres],
+  ['ClickHouse', clickHouse],
+]
+
+/** What a load has in the column: values of a type, all in one form, in several forms, or no values. */
+const contents = {
+  dayFirst: { dataType: 'DATE', printedForm: 'DD.MM.YYYY' },
+  yearFirst: { dataType: 'DATE', printedForm: 'YYYY-MM-DD' },
+  withTime: { dataType: 'TIMESTAMP', printedForm: 'DD.MM.YYYY HH:mm' },
+  mixedDates: { dataType: 'TIMESTAMP' },
+  cents: { dataType: 'DECIMAL', precision: 10, scale: 2, printedForm: '0,00' },
+  texts: { dataType: 'TEXT' },
+  requested: { dataType: 'DATE', evidence: 'REQUESTED', printedForm: 'DD.MM.YYYY' },
+  noValues: { dataType: 'TEXT', evidence: 'NOTHING' },
+} as const satisfies Record<string, Omit<FedColumn, 'name' | 'label'>>
+type Content = keyof typeof contents
+
+interface Load {
+  /** Undefined if the load does not have the column. */
+  content: Content | undefined
+  merging: boolean
+  rebuild: boolean
+}
+
+const load: fc.Arbitrary<Load> = fc.record({
+  content: fc.constantFrom<Content | undefined>(undefined, ...(Object.keys(contents) as Content[])),
+  merging: fc.boolean(),
+  rebuild: fc.constantFrom(false, false, false, true),
+})
+
+/** Loads one column next to two others, and returns the memory of the table. */
+function loadColumn(rules: TypeRules, last: FeedMemory | undefined, { content, merging, rebuild }: Load): FeedMemory {
+  const named = (name: string, kind: Omit<FedColumn, 'name' | 'label'>): FedColumn => ({ name, label: name, ...kind })
+  const columns = [named('id', { dataType: 'INTEGER' }), named('name', { dataType: 'TEXT' })]
+  if (content) columns.push(named('value', contents[content]))
+  const feed = { columns, rows: 3, merging: merging && !rebuild, hasAllColumns: true }
+  const plan = planShape(rules, last, feed, { rebuild }, { final: true })
+  if (isRefusal(plan)) throw new Error(plan.sentence)
+  return { columns: plan.memory }
+}
+
+const textual = (rules: TypeRules) => rules.storedAs({ dataType: 'TEXT' }).dataType
+
+describe.each(warehouses)('the printed form of a column of a table of %s', (_, rules) => {
+  it('is the form of all values of the table, after every random sequence of loads', () => {
+    const claims = { some: 0, none: 0 }
+    fc.assert(
+      fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), (loads) => {
+        let memory: FeedMemory | undefined
+        let forms = new Set<string>()
+        for (const one of loads) {
+          memory = loadColumn(rules, memory, one)
+          if (!one.merging || one.rebuild) forms = new Set()
+          if (one.content && one.content !== 'noValues')
+            forms.add((contents[one.content] as FedColumn).printedForm ?? 'several')
+          const column = memory.columns.find(({ name }) => name === 'value')
+          const [form, ...others] = forms
+          const hasForm = form !== undefined && others.length === 0 && form !== 'several'
+          const keepsTexts = column?.dataType === textual(rules)
+          expect(column?.printedForm).toBe(hasForm && !keepsTexts ? form : undefined)
+          claims[column?.printedForm === undefined ? 'none' : 'some']++
+        }
+      }),
+      { numRuns: drawCount({ short: 1_000, long: 20_000 }) },
+    )
+    expect(claims.some).toBeGreaterThan(100)
+    expect(claims.none).toBeGreaterThan(100)
+  })
+
+  const formsAfter = (...loads: [Content | undefined, boolean?][]) => {
+    let memory: FeedMemory | undefined
+    return loads.map(([content, merging = false]) => {
+      memory = loadColumn(rules, memory, { content, merging, rebuild: false })
+      return memory.columns.find(({ name }) => name === 'value')?.printedForm
+    })
+  }
+
+  it('is forgotten by an added load with another form, until a load replaces the table', () => {
+    const [one, other] = ['DD.MM.YYYY', 'YYYY-MM-DD']
+    expect(
+      formsAfter(['dayFirst'], ['dayFirst', true], ['yearFirst', true], ['yearFirst', true], ['yearFirst']),
+    ).toEqual([one, one, undefined, undefined, other])
+  })
+
+  it('stays in the rows of a column that an added load lacks, and is gone if the load replaces the table', () => {
+    expect(formsAfter(['cents'], [undefined, true], ['cents', true], [undefined], ['cents', true])).toEqual([
+      '0,00',
+      '0,00',
+      '0,00',
+      undefined,
+      '0,00',
+    ])
+  })
+})
