@@ -6,28 +6,33 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import { keyIndexPrefix } from '../table-shape.ts'
 
 /**
- * SQLSTATEs after which the partition stays without a key: two rows have the same key, another session uses the table for too long, or
- * another run changes it.
+ * SQLSTATEs after which the partition stays without a unique index: two rows have the same key, another session uses
+ * the table for too long, or another run changes it.
  */
 const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
 
-/** Five million keys are sorted on disk with 64 MB. A second process takes more processor time and the core of another organisation. */
+/**
+ * Settings for building the index. With 64 MB, PostgreSQL would sort five million keys on disk. A second process would
+ * use more CPU time, and the core of another organisation.
+ */
 const sortSettings = `set maintenance_work_mem = '128MB'; set max_parallel_maintenance_workers = 0`
 
 const nameKeyIndex = (partition: string): string => `${keyIndexPrefix}${hash('sha256', partition).slice(0, 32)}`
 
 /**
- * Drops the index that remains if a worker was killed in `addKey`. PostgreSQL can enforce it although it is invalid, and would refuse
- * appended rows. Only for a partition without a key.
+ * Drops the invalid index that remains if a worker was killed in `addKey`. PostgreSQL can enforce even an invalid
+ * unique index and would reject appended rows. Call it only for a partition without a key.
  */
 export async function dropUnfinishedKey(client: ClientBase, partition: string): Promise<void> {
   await client.query(`drop index concurrently if exists ${qualifyName('sluice', nameKeyIndex(partition))}`)
 }
 
 /**
- * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one. Builds a unique index,
- * which blocks neither readers nor writers, and costs half of a copy of the table. If the worker is killed, an invalid index remains,
- * which `readShape` ignores and the next call replaces. Returns whether the partition has the key now.
+ * Adds the increment's key to the published partition as a unique index. Does nothing if a row lacks a key value or two
+ * rows have the same key. Returns true if the partition has the key afterwards.
+ *
+ * The build blocks neither readers nor writers and costs half as much as copying the table. If the worker is killed, an
+ * invalid index remains, which `readShape` ignores and the next call replaces.
  */
 export async function addKey(
   { transactions }: PostgresPools,

@@ -13,8 +13,8 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
 /**
- * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
- * The shapes are those of the staging table and of the table that it will replace.
+ * Runs the slow steps of a publication before it blocks readers: builds the primary key's index and collects planner
+ * statistics. `shapes` are the structures of the staging table and of the table that it will replace.
  */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
@@ -26,7 +26,7 @@ export async function indexAndAnalyze(
   const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
-      // A merge may have added columns and rows.
+      // A merge may have added columns and rows, so the structure is read again.
       const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : staging
       if (!shape) throw stagingTableMissing(load)
       const keys = missingKey(load, shape)
@@ -43,7 +43,10 @@ export async function indexAndAnalyze(
   }
 }
 
-/** Returns a key that rows of earlier loads share, if that can be why a merged table cannot have the key; otherwise undefined. */
+/**
+ * Returns a key value that several rows of earlier loads share, if this can be why the merged table cannot have the
+ * key. Otherwise returns undefined.
+ */
 async function findDuplicateInTable(
   transactions: PostgresPools['transactions'],
   { keys, copiedRows }: PostgresStagedTable,
@@ -61,7 +64,10 @@ async function findDuplicateInTable(
   }).catch(() => undefined)
 }
 
-/** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */
+/**
+ * Returns the key columns for which an index must be built. Empty if a transformation already created a key or dropped
+ * one of the columns.
+ */
 function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
   const keyColumns = columns.filter(({ name }) => keys.includes(name))
   if (keyColumns.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
@@ -72,15 +78,16 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
 }
 
-/** The shapes of a staging table and of the table that it will replace, if that exists. */
+/** The structure of a staging table, and of the table that it will replace, if that exists. */
 export interface ShapesToPublish {
   staging: PostgresShape
   currentShape: PostgresShape | undefined
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Returns the shapes
- * of both tables. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
+ * Adds to a staging table the columns that only the published table has, so that checks on staged rows can use them.
+ * Returns the structures of both tables. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the column
+ * plan rejects the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
@@ -104,7 +111,7 @@ export async function completeStagingTable(
       const statements = completeStaging(here, plan)
       if (statements.length === 0) return { staging, currentShape }
       await client.query(statements.join(';'))
-      // Older snapshots do not see rewritten rows, so the publication must wait for their readers.
+      // Rewritten rows are invisible to older snapshots, so the publication must wait for readers with such snapshots.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
       return { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })

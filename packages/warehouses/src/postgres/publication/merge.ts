@@ -24,15 +24,19 @@ import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
 import { describeType } from '../types.ts'
 
-/** Settings for merging. The time limit allows for a full scan of both tables, which is the worst case. */
+/** The time limit for merging. In the worst case, a merge scans both tables completely. */
 const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
- * Runs the slow part of a merge before the publishing transaction. If neither columns nor key change, that transaction merges the
- * increment into the published partition in place. Otherwise this function copies the table's other rows to the staging table,
- * which then replaces the table like a full load, so readers never wait for a rewrite. Parts of records are copied if their records
- * are, and before them: the staging table of the records must contain only the increment when it determines which parts are
- * replaced. If `keepsPrevious` is set, all rows are copied, because a restore needs the replaced partition.
+ * Runs the slow part of a merge before the publishing transaction.
+ *
+ * If neither columns nor key change, the publishing transaction merges the increment into the published partition in
+ * place, and nothing is copied here. Otherwise this function copies the table's other rows to the staging table. The
+ * staging table then replaces the table like a full load, so readers never wait for a rewrite. With `keepsPrevious`,
+ * rows are always copied, because a restore needs the replaced partition.
+ *
+ * Parts of records are copied if their records are copied, and before them: the staging table of the records must still
+ * contain only the increment when it determines which parts are replaced.
  */
 export async function prepareMerges(
   pools: PostgresPools,
@@ -54,7 +58,10 @@ export async function prepareMerges(
   for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Returns whether the merge only changes rows. True if the table does not exist yet. Gives the table a key if only that is missing. */
+/**
+ * True if the merge only changes rows, or if the table does not exist yet. Adds the key to the table if nothing else is
+ * missing.
+ */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
     const [currentShape, staging] = await withClient(pools.transactions, signal, async (client) => {
@@ -71,7 +78,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
     }
     if (load.keys.length === 0 && !load.target.dry)
       await withClient(pools.transactions, signal, (client) => dropUnfinishedKey(client, partition))
-    // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
+    // The rewritten table remains the same relation, so transactions with older snapshots still see their rows.
     load.older = []
     return true
   } catch (error) {
@@ -80,7 +87,10 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
   }
 }
 
-/** The index needs at most as many bytes as the table. Returns whether the partition has the key now. */
+/**
+ * Adds the key's index, which needs at most as many bytes as the table. Returns true if the partition has the key
+ * afterwards.
+ */
 async function addKeyToPartition(
   pools: PostgresPools,
   load: PostgresStagedTable,
@@ -88,7 +98,8 @@ async function addKeyToPartition(
   signal: AbortSignal,
 ): Promise<boolean> {
   await assertFreeForCopy(pools, load, signal)
-  // Texts come last, because comparing them is slow, and the key of an object store begins with a text that most rows share.
+  // Text columns come last in the index, because comparing texts is slow and the texts of many keys, such as object
+  // names, start with the same characters.
   const isText = (key: string) => columns.some(({ name, type }) => name === key && type === 'text')
   const keys = load.keys.toSorted((one, other) => Number(isText(one)) - Number(isText(other)))
   return addKey(pools, { keys }, partition!, signal)
@@ -120,7 +131,10 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
-/** Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same type. */
+/**
+ * True if the merge only changes rows: the key is the same, and every replaced column exists in both tables with the
+ * same type.
+ */
 export const fitsInPlace = (load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean =>
   hasKey(load, currentShape) && hasMergedColumns(load, currentShape, staging)
 
@@ -130,7 +144,7 @@ const keyOf = ({ columns }: PostgresShape): string[] =>
 const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boolean =>
   wasKeyedBy(currentShape.columns, keys)
 
-/** Returns whether every replaced column exists on both sides with the same type. */
+/** True if every replaced column exists in both tables with the same type. */
 function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
   const types = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const staged = new Set(staging.columns.map(({ name }) => name))
@@ -140,15 +154,15 @@ function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape
   )
 }
 
-/** Returns the columns that the increment replaces. The staging table has all of them once it is completed. */
+/** Returns the columns that take the increment's values. The staging table has all of them once it is completed. */
 function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
 
 /**
- * Updates rows with an existing key if their values differ, inserts the others, and deletes those that are marked as deleted. Without a key,
- * inserts all rows. Returns the increase of the row count.
+ * Merges the staged rows: updates rows with an existing key if values differ, inserts rows with a new key, and deletes
+ * rows that are marked as deleted. Without a key, inserts all rows. Returns the change of the row count.
  */
 export async function mergeInPlace(
   client: ClientBase,
@@ -186,7 +200,10 @@ export async function mergeInPlace(
   return rowCount! - (removed?.rowCount ?? 0) - (deleted?.rowCount ?? 0)
 }
 
-/** Returns the condition that a row of the staging table is marked as deleted; undefined if the increment has no such rows. */
+/**
+ * Returns the SQL condition for a staged row that is marked as deleted, or undefined if the load has no column for such
+ * marks.
+ */
 export function deletedCondition(
   { target }: { target: { deletedColumn?: string } },
   { columns }: PostgresShape,
@@ -200,8 +217,8 @@ export function deletedCondition(
 }
 
 /**
- * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
- * have different types for them.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
+ * of records and parts may store them with different types.
  */
 export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
   const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
@@ -214,8 +231,8 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
 }
 
 /**
- * Adds the rows and columns that the increment does not replace to the staging table. Returns the number of copied rows, and the
- * run that published them.
+ * Copies the rows and columns that the increment does not replace into the staging table. Returns the number of copied
+ * rows and the run that published them.
  */
 async function copyRowsToStaging(
   client: ClientBase,

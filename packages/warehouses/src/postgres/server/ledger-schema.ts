@@ -2,10 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 
-/** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
+/**
+ * The version of the ledger's structure; increase it with every change below. A worker that finds a lower version in a
+ * warehouse provisions that warehouse again.
+ */
 const ledgerVersion = 7
 
-/** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
+/**
+ * The parameter types of `sluice.enter_table`. A call casts its arguments to all of them; otherwise it could call a
+ * function of the same name that a user created.
+ */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
   'text',
   'bigint',
@@ -15,15 +21,19 @@ export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint'
 ])
 
 /**
- * The ledger keeps every entry for at least this many days, even if the caller requests fewer: a run may be retried within that time.
+ * The minimum number of days for which the ledger keeps every entry, even if the caller requests fewer. A run may be
+ * retried within that time.
  */
 const minimumDays = 3
 
 /**
- * The hidden schema: staging tables, partitions and the ledger. `load` can write to the ledger only through functions that require the key;
- * their digest of the key is stored where `load` cannot read it. Users' SQL for loads also runs as `load`, and must not forge publications.
- * `load` may call the function that prunes expired entries. `read` has no USAGE on the schema, so it can read partitions only through their
- * parent tables. Runs as the owner, inside a transaction. Idempotent.
+ * Creates the hidden schema with staging tables, partitions and the ledger (Sluice's own table of loads). Runs as the
+ * owner within a transaction. Idempotent.
+ *
+ * Users' SQL for loads also runs as role `load`, and must not forge publications. Therefore `load` can write to the
+ * ledger only through functions that require a key; a digest of the key is stored where `load` cannot read it. `load`
+ * may call the function that deletes expired entries. `read` has no USAGE on the schema, so it reads partitions only
+ * through their parent tables.
  */
 export async function createLedger(client: Client, load: string, key: string): Promise<void> {
   await client.query(`
