@@ -1,6 +1,9 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Types of features that TypeScript does not declare yet: source text in the reviver of JSON.parse, and JSON.rawJSON. */
+/**
+ * JavaScript features that TypeScript's types do not include yet: source text in the reviver of JSON.parse, and
+ * JSON.rawJSON.
+ */
 const typedJson = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   rawJSON(text: string): object
@@ -8,22 +11,24 @@ const typedJson = JSON as unknown as {
 }
 
 /**
- * Matches the start of a number that JavaScript may not represent: it has at least sixteen characters, or an exponent of three digits. The
- * quantifiers are limited, because an unlimited one overflows the stack for a number with millions of digits.
+ * Matches the start of a number that a JavaScript number may not represent exactly: it has at least 16 characters, or
+ * an exponent of three digits. Quantifiers are bounded, because unbounded ones overflow the stack for a number with
+ * millions of digits.
  */
 const longNumberPattern = /[:[,\s]-?\d(?:[\d.]{15}|[\d.]{0,14}e[+-]?\d{3})/gi
-/** Characters from which a number can have more digits than a JavaScript number. */
+/** Text length from which a number may have more digits than a JavaScript number can represent. */
 const longLength = 16
-/** Maximum characters of a number that JavaScript prints. */
+/** The maximum length of a number that JavaScript prints, in characters. */
 const maxPrintedLength = 25
 
 /**
- * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an object that `isExactNumber` recognizes
- * and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` as `assertJsonLimits` does.
+ * Parses JSON without losing digits. A number that JavaScript cannot represent becomes an object, which `isExactNumber`
+ * recognises and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and the `SourceProblem` of
+ * `assertJsonLimits`.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   const needsExactNumbers = hasInexactNumber(text)
-  // The limit is halved, because keeping the digits takes twice the memory and up to five times as long for each value.
+  // The limit is halved, because keeping digits takes twice the memory and up to five times as long per value.
   assertJsonLimits(text, needsExactNumbers ? maxValues / 2 : maxValues)
   if (!needsExactNumbers) return JSON.parse(text)
   return typedJson.parse(text, (_key, value, { source }) =>
@@ -32,8 +37,8 @@ export function parseJson(text: string, maxValues = maxJsonValues): unknown {
 }
 
 /**
- * Returns whether a long number would lose digits as a JavaScript number, or a large or small one its value. Coordinates, which are long,
- * usually lose none.
+ * True if JavaScript would lose digits of a long number, or misrepresent a very large or small one. Long coordinates
+ * usually lose no digits.
  */
 function hasInexactNumber(text: string): boolean {
   for (const { index } of text.matchAll(longNumberPattern)) {
@@ -53,13 +58,16 @@ export const parseExactNumber = (text: string): object | undefined =>
   numberPattern.test(text) && text.length < 400 ? typedJson.rawJSON(text) : undefined
 
 /**
- * Maximum number of values of a JSON text. The limit counts commas and opening brackets, so an empty list or object counts as two
- * values. Measured: two million values block the event loop for 0.1 to 1.4 seconds and take up to 150 MB.
+ * The maximum number of values in a JSON text. Commas and opening brackets are counted, so an empty list or object
+ * counts as two values. Measured: 2 million values block the event loop for 0.1 to 1.4 seconds and take up to 150 MB.
  */
 export const maxJsonValues = 2_000_000
 /** Maximum number of values of one record, such as a patient or a form. Real records have far fewer. */
 export const maxRecordValues = 500_000
-/** Maximum number of values of a response for which a user waits. Lower than `maxJsonValues`, because the process also serves other users. */
+/**
+ * The maximum number of values in a response for which a user waits. It is lower than `maxJsonValues`, because that
+ * process serves other users too.
+ */
 export const maxInteractiveValues = 500_000
 /** Maximum nesting depth. Real records are nested far less deep. */
 const maxJsonDepth = 1_000
@@ -68,9 +76,10 @@ const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws
- * ANSWER_TOO_LARGE for too many values, so that the caller requests smaller pages. Throws OTHER_PROTOCOL for too deep nesting,
- * because no supported API nests its records so deep: the response comes from another service. Checking 31 MB takes 0.1 seconds.
+ * Checks the size of a JSON text before it is parsed, because ten million `{}` are 30 MB of text but take 640 MB in
+ * memory. Checking 31 MB takes 0.1 seconds. Throws ANSWER_TOO_LARGE for too many values, so that the caller requests
+ * smaller pages. Throws OTHER_PROTOCOL for too deep nesting, which no supported API has, so the response comes from
+ * another service.
  */
 function assertJsonLimits(text: string, maxValues: number): void {
   let [values, depth, greatestDepth] = [1, 0, 0]
@@ -96,7 +105,7 @@ function assertJsonLimits(text: string, maxValues: number): void {
     )
 }
 
-/** Returns the position of the quote that ends a string. `from` is the position after its first quote. */
+/** Returns the position of the closing quote of a string. `from` is the position after the opening quote. */
 function findStringEnd(text: string, from: number): number {
   let position = from
   for (let code = text.charCodeAt(position); position < text.length && code !== quote; code = text.charCodeAt(position))

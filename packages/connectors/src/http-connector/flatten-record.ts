@@ -1,38 +1,49 @@
 import { isExactNumber } from './exact-json.ts'
 
-/** A value of a record, before the type of its column is inferred. Objects and lists are unchanged. */
+/** A value of a record before its column's type is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
 
-/** Flags for the kinds of values in a column, combined by bitwise OR. */
+/** Bit flags for the kinds of values in a column. They are combined by bitwise OR. */
 export const TEXT_VALUE = 1
 export const OTHER_VALUE = 2
 export const NESTED_VALUE = 4
 
-/** A row as the fields of a JSON object. A record becomes a row of its own, and one for each object of its groups. */
+/**
+ * A row as fields of a JSON object. A record becomes one row, plus one row for each object in its groups (lists of
+ * objects).
+ */
 export interface FlattenedRow {
-  /** Names of the groups from the outermost to the one of this row, joined by NUL. Empty for the record itself. */
+  /**
+   * The names of the groups from the outermost to the group of this row, joined by NUL. Empty for the record itself.
+   */
   groupPath: string
   groups: readonly string[]
-  /** Pieces of the fields as JSON, without the braces around them. They are joined once, which creates less garbage than adding texts. */
+  /**
+   * Parts of the fields' JSON text, without the enclosing braces. They are joined once, which creates less garbage than
+   * concatenating texts.
+   */
   pieces: (string | number | boolean)[]
-  /** Values of a kind that no accepted row has had in their column. */
+  /** Kinds of values that no earlier accepted row has had in their column. */
   newKinds: { column: FlattenedColumn; kind: number }[]
 }
 
 /** A column that a field of a record fills. */
 export interface FlattenedColumn {
   path: string
-  /** Kinds of its values in accepted rows. The receiver of the rows updates it. */
+  /** Bit flags of its values in accepted rows. The receiver of the rows updates it. */
   kinds: number
 }
 
 export interface FlattenOptions {
   isStoredAsJson?(path: string): boolean
-  /** Whether an object at this path is a row of a repeat group, which the system returns without a list if it has only one row. */
+  /**
+   * Returns true if an object at this path is a row of a repeat group. Some systems return a group with only one row as
+   * an object instead of a list.
+   */
   isRepeatGroup?(path: string): boolean
 }
 
-/** The record cannot be converted to rows, for the reason in the message. */
+/** The record cannot be converted to rows. The message contains the reason. */
 export class BadRecord extends Error {
   readonly path: string | undefined
 
@@ -44,22 +55,31 @@ export class BadRecord extends Error {
 
 const maxRecordDepth = 50
 const maxGroupRows = 100_000
-/** Maximum characters of a field name, of a path, which becomes a column name, and of an id, which each row of a group contains. */
+/**
+ * The maximum characters of a field name and of a path. A path becomes a column name. An id has the limit of a path,
+ * because each row of a group contains it.
+ */
 const maxKeyLength = 500
 const maxPathLength = 2_000
 const maxIdLength = 2_000
-/** Maximum characters of all paths and ids of a record. In a deeply nested record with short names, they are much longer than the record. */
+/**
+ * The maximum characters of all paths and ids of a record together. In a deeply nested record with short names, they
+ * are much longer than the record itself.
+ */
 const maxTotalNameLength = 50_000_000
 
-/** Maximum number of fields with a plan. Field names that are data could have any number. */
+/**
+ * The maximum number of fields with a cached plan. Their number is unlimited if data, such as ids, is used as field
+ * names.
+ */
 const maxPlannedFields = 20_000
 
-/** The columns for the fields of one object of a record. It is remembered, because records resemble each other. */
+/** Caches the columns for the fields of one object in a record, because most records have the same fields. */
 class ObjectPlan {
   readonly fields = new Map<string, FieldPlan>()
-  /** The prefix of the paths of columns, such as `address.`. */
+  /** The prefix of its columns' paths, such as `address.`. */
   readonly prefix: string
-  /** The path of the group, which some systems repeat in the name of each field. Empty outside of groups. */
+  /** The path of the group, which some systems repeat in the name of each field. Empty outside groups. */
   readonly path: string
   readonly groups: readonly string[]
   readonly groupPath: string
@@ -76,12 +96,15 @@ class ObjectPlan {
 
 class FieldPlan implements FlattenedColumn {
   readonly path: string
-  /** A comma, the name of the field and a colon, as JSON. */
+  /** A comma, the field's name and a colon, as JSON. */
   readonly json: string
-  /** The same and a quote. */
+  /** Same as `json`, followed by an opening quote. */
   readonly textJson: string
   kinds = 0
-  /** The plans of an object, of the objects of a list, and of the coordinates of a point, after their first occurrence. */
+  /**
+   * Plans for a nested object, for the objects of a list, and for a point's coordinates. Created at the first such
+   * value.
+   */
   object: ObjectPlan | undefined
   group: GroupPlan | undefined
   point: Record<'latitude' | 'longitude' | 'altitude', FieldPlan> | undefined
@@ -93,7 +116,7 @@ class FieldPlan implements FlattenedColumn {
   }
 }
 
-/** The plan for the objects of a list, and the columns that link their rows to those of the record. */
+/** The plan for the objects of a list, and the columns that link their rows to the rows of the parent record. */
 interface GroupPlan {
   object: ObjectPlan
   links: Record<'rowId' | 'parentId' | 'rootId' | 'index', FieldPlan>
@@ -106,22 +129,22 @@ interface RowPosition {
 }
 
 /**
- * Converts records to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables, and GeoJSON
- * points become three columns. Other lists and shapes stay JSON.
+ * Converts records to rows. A nested object becomes columns named by its path, a list of objects becomes rows of a
+ * child table, and a GeoJSON point becomes three columns. Other lists and shapes stay JSON.
  */
 export class RecordFlattener {
   readonly #options: FlattenOptions
   #plan = createRootPlan()
   #plannedFields = 0
   #rows: FlattenedRow[] = []
-  /** Total characters of all paths and ids of the current record. */
+  /** The total characters of all paths and ids of the current record. */
   #nameLength = 0
 
   constructor(options: FlattenOptions = {}) {
     this.#options = options
   }
 
-  /** Returns the row of the record, then those of its groups. `id` must be unique to the record. Throws `BadRecord`. */
+  /** Returns the record's row, then the rows of its groups. `id` must be unique to the record. Throws `BadRecord`. */
   flatten(record: object, id: RecordValue): FlattenedRow[] {
     if (this.#plannedFields > maxPlannedFields) {
       this.#plan = createRootPlan()
@@ -217,10 +240,10 @@ function createGroupPlan(key: string, path: string, { groups, depth }: ObjectPla
   }
 }
 
-/** Returns the path of the column for the field `key` of an object. Throws `BadRecord` if it is too long. */
+/** Returns the column path for the field `key` of an object. Throws `BadRecord` if the path is too long. */
 function getColumnPath(key: string, { prefix, path }: ObjectPlan): string {
   const name = removeGroupPath(key, path)
-  // Form systems put the groups of a question into its field name. Only the last part is the question's own name.
+  // Form systems include the groups of a question in its field name. Only the last part is the question's own name.
   if (name.length - name.lastIndexOf('/') - 1 > maxKeyLength)
     throw new BadRecord(`has a field with a name longer than ${maxKeyLength} characters`, key)
   if (prefix.length + name.length > maxPathLength)
@@ -277,7 +300,10 @@ function putValue(row: FlattenedRow, field: FieldPlan, value: RecordValue): void
   }
 }
 
-/** The first escape of U+0000 or of an incomplete surrogate pair. An even number of backslashes before it is text. */
+/**
+ * Matches the first escape of U+0000 or of half a surrogate pair, which warehouses cannot store. An even number of
+ * backslashes before it is text, not an escape.
+ */
 const unfitEscapePattern = /(?<!\\)(?:\\\\)*\\u(0000|d[89a-f])/
 
 function putJson(row: FlattenedRow, field: FieldPlan, value: object): void {
@@ -301,7 +327,7 @@ function noteKind({ newKinds }: FlattenedRow, column: FieldPlan, kind: number): 
   if ((column.kinds & kind) === 0) newKinds.push({ column, kind })
 }
 
-/** Returns the fields of a row as JSON, without the braces around them. */
+/** Returns the fields of a row as JSON text, without the enclosing braces. */
 export const formatFields = ({ pieces }: FlattenedRow): string => pieces.join('').slice(1)
 
 function formatJson(value: object, path: string): string {

@@ -9,10 +9,10 @@ import type { HttpSystem, SystemContext } from './http-system-interface.ts'
 import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
 
-/** Timeouts of one complete response, and of opening a connection. */
+/** The time limits for a complete response and for opening a connection. */
 const responseTimeoutMs = 300_000
 const connectTimeoutMs = 10_000
-/** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
+/** The maximum bytes of a response in memory, and of a response that is downloaded to disk. */
 const maxResponseBytes = 32_000_000
 const maxDownloadBytes = 8_000_000_000
 
@@ -23,20 +23,20 @@ interface SessionOptions {
   maxValues?: number
 }
 
-/** The options of requests for which a user waits. */
+/** Options for requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
-/** Returns the system of a pipeline type with these settings. Its module is imported at its first use. */
+/** Returns the system for a pipeline's source type and settings. Its module is imported at the first use. */
 export type LoadSystem = (settings: unknown) => Promise<HttpSystem>
 
-/** Creates a connector from an HTTP system. */
+/** Creates a connector that reads an HTTP system. */
 export function createHttpConnector(
   loadSystem: LoadSystem,
   { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
 ): Connector {
   const directory = spoolDirectory(filesDirectory)
 
-  /** Yields the values of `work`, which gets an open session. Closes the session and all connections afterwards. */
+  /** Runs `work` with an open session and yields its values. Afterwards closes the session and all connections. */
   async function* withSession<T>(
     request: ReadRequest,
     { signal, retryPolicy, report = silentReporter, maxValues }: SessionOptions,
@@ -109,7 +109,7 @@ export function createHttpConnector(
   }
 }
 
-/** A timestamp that shows whether the cursors of a system are timestamps. */
+/** Any timestamp. It is used to find out whether the cursors of a system are timestamps. */
 const anyMoment = '2026-01-01T00:00:00.000Z'
 
 const silentReporter: ReadReporter = {

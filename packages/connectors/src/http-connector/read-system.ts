@@ -11,17 +11,20 @@ import { declareColumns, RecordTables, TableSpool } from './record-tables.ts'
 import { columnNames as createColumnNames, groupColumns, tableName as createTableName } from '../table-names.ts'
 import { openTableStream } from './table-row-stream.ts'
 
-/** The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the source had cleared. */
+/**
+ * The state that is stored as the cursor with the rows. Version 1 is not accepted, because its increments kept values
+ * that the source had cleared.
+ */
 interface IncrementState {
   version: 2
-  /** A hash of the settings. If they change, everything is read again. */
+  /** A hash of the settings. If the settings change, everything is read again. */
   settingsHash: string
   /** Cursors by the name of the stream. */
   at: Record<string, unknown>
   tables: string[]
 }
 
-/** Milliseconds of work before the loop yields to the event loop. A few large records can take long. */
+/** Milliseconds after which the read loop yields to the event loop. Even a few large records can take long. */
 const maxBlockingMs = 5
 
 export interface SystemRead {
@@ -39,13 +42,16 @@ interface StreamTables {
   tables: RecordTables
 }
 
-/** Returns whether an increment can be read: the settings support increments and did not change since the last cursor. */
+/** True if an increment can be read: the settings support increments and have not changed since the last cursor. */
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined))
 
-/** Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the pipeline's own table. */
+/**
+ * Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first table, the
+ * pipeline's own.
+ */
 export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, void, void> {
   const { system, context, reading: request, directory, reporter, maxRecords } = read
   const ownTable = request.table ?? 'preview'
@@ -62,7 +68,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
     reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
 
   using stack = new DisposableStack()
-  // Column naming makes the names unique, because stream names can come from users and result in the same table name.
+  // Stream names can come from users, so two of them can give the same table name. Column naming makes them unique.
   const names = createColumnNames(streams.map((stream) => stream.name))
   const toSpool = streams.map((stream, index) => ({
     stream,
@@ -93,7 +99,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
       directory,
       reporter,
       signal: context.signal,
-      // The remembered types are those of the pipeline's own table.
+      // The recorded types of the last load are those of the pipeline's own table.
       ...(table.name === ownTable && { remembered: request.remembered }),
     })
 
@@ -103,7 +109,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   }
   if (hasSeveral && !isPreview) {
     const contents = stack.use(createContentsTable(ownTable, allTables, directory))
-    // The list has one row for each table, also if the rows of the tables are appended.
+    // The own table always has one row per table, even if the tables themselves are appended to.
     for await (const feed of attachCursor(openStream(contents), nextState)) yield { ...feed, replaces: 'table_name' }
   }
   for (const { table, stream } of allTables) {
@@ -139,13 +145,13 @@ interface StreamToSpool {
 
 interface SpooledStreams extends Disposable {
   readStreams: StreamTables[]
-  /** Cursors of the next read, by the name of the stream. */
+  /** Cursors for the next read, by stream name. */
   nextCursors: Record<string, unknown>
   /** The cursors from which the streams continued. Undefined if everything was read. */
   cursors: Record<string, unknown> | undefined
 }
 
-/** Reads all streams into their tables. Reads everything if a stream cannot continue from its cursor. */
+/** Reads all streams into their tables on disk. If one stream cannot continue from its cursor, reads everything. */
 async function spoolStreams(
   streams: readonly StreamToSpool[],
   cursors: Record<string, unknown> | undefined,
@@ -172,7 +178,7 @@ async function spoolStreams(
   return { readStreams, nextCursors, cursors, [Symbol.dispose]: () => moved.dispose() }
 }
 
-/** Reads all pages of a stream into its tables. Returns the cursor of the next read. */
+/** Reads all pages of a stream into its tables on disk. Returns the cursor for the next read. */
 async function spoolPages(
   stream: RecordStream,
   tables: RecordTables,
@@ -194,7 +200,8 @@ async function spoolPages(
         resumedAt = performance.now()
       }
       const comparison = reporter.tryRecord(tables.recordCount + 1, record, () => tables.add(record))
-      // It is unknown which version is newer, so the cursor no longer advances and the next increment reads both again.
+      // The same key with other content: it is unknown which version is newer. So the cursor does not advance, and the
+      // next increment reads both again.
       if (comparison === 'SAME' || comparison === 'OTHER') hasDuplicates = true
       else hasNewRecords = true
       if (comparison === 'SAME') repeated += 1
@@ -211,7 +218,7 @@ async function spoolPages(
     if (maxRecords !== undefined && tables.rootTable.rowCount > maxRecords) break
   }
   tables.flush()
-  // The same record occurs twice if the list shifts during the read.
+  // A record occurs twice if records move between pages during the read.
   if (repeated > 0)
     reporter.log(
       'INFO',
@@ -245,14 +252,14 @@ function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRe
 }
 
 /**
- * Lists the group tables of earlier reads that have no rows now. A group is a list inside a record, such as the children of a
- * household, and its table has one row for each item. A full read empties these tables. An increment deletes from them the rows of
- * the changed records.
+ * Lists the group tables of earlier reads that have no rows now. A group is a list inside a record, such as the
+ * children of a household, and its table has one row per item. A full read empties these tables. An increment deletes
+ * from them the rows of changed records.
  */
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
 
-/** Returns the table of the records that contain the items of a group table. Returns undefined for a table of records. */
+/** Returns the table of the records that contain a group table's items. Returns undefined for a table of records. */
 function findParentTable(table: string, streams: readonly StreamTables[], ownTable: string): RowStream['partOf'] {
   const roots = streams.map(({ tables }) => tables.rootTable)
   if (roots.some(({ name }) => name === table)) return undefined
@@ -260,7 +267,7 @@ function findParentTable(table: string, streams: readonly StreamTables[], ownTab
     .filter(({ name }) => table.startsWith(`${name}__`))
     .toSorted((a, b) => b.name.length - a.name.length)
   if (!root) return undefined
-  // The names are computed from all paths, because two paths with the same name get a hash as suffix.
+  // Computes names from all paths together, because the second of two equal names gets a hash as suffix.
   const paths =
     root.rowCount > 0 ? [...root.valueKinds.keys()] : [...new Set([...root.key, ...root.declaredColumns.keys()])]
   const names = createColumnNames(paths)
@@ -281,7 +288,9 @@ const contentsColumns = [
 ]
 const maxContentsBytes = 10_000_000
 
-/** Creates the pipeline's own table of a pipeline with several streams. It lists their tables with the number of rows of the last read. */
+/**
+ * Creates the own table of a pipeline with several streams. It lists their tables with the row counts of the last read.
+ */
 function createContentsTable(
   ownTable: string,
   tables: readonly { stream: RecordStream; table: TableSpool }[],

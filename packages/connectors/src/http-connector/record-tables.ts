@@ -23,9 +23,9 @@ export interface KnownColumn {
   path: string
   label?: string
   dataType?: DataType
-  /** Whether the column is created even if no record contains it. */
+  /** True if the column is created even if no record contains it. */
   always?: boolean
-  /** The groups that contain the column, from the outermost. Absent for columns of the record itself. */
+  /** The groups that contain the column, outermost first. Absent for columns of the record itself. */
   groups?: readonly string[]
 }
 
@@ -33,8 +33,8 @@ export const declareColumns = (dataType: DataType, paths: readonly string[]): Kn
   paths.map((path) => ({ path, dataType }))
 
 /**
- * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is relative
- * to that group. `isRepeatGroup` receives a leading part of the question's path, as a list of names.
+ * Returns the text column for a form question. It belongs to the table of the innermost repeat group, and its path is
+ * relative to that group. `isRepeatGroup` receives the first names of the question's path.
  */
 export function createQuestionColumn(
   names: readonly string[],
@@ -54,20 +54,26 @@ export function createQuestionColumn(
 
 export interface RecordShape extends FlattenOptions {
   table: string
-  /** Paths of the fields that form the key; empty without a key. */
+  /** Paths of the key fields. Empty if records have no key. */
   key: readonly string[]
   columns?: readonly KnownColumn[]
 }
 
 const maxTables = 100
-/** Maximum number of group tables in the cache by path. Without the cache, building the table's name would take longer than writing a row. */
+/**
+ * The maximum number of group tables in the cache by path. Building the table's name for each row would take longer
+ * than writing the row.
+ */
 const maxCachedGroups = 1_000
 
-/** Converts records to rows of their table and of the tables of their groups. Rows are spooled to disk; only keys stay in memory. */
+/**
+ * Converts records to rows of their table and of the tables of their groups (lists of objects). Rows are stored on
+ * disk; only keys stay in memory.
+ */
 export class RecordTables implements Disposable {
   readonly rootTable: TableSpool
   readonly shape: RecordShape
-  /** Number of records so far, including rejected ones. */
+  /** The number of records until now, including rejected ones. */
   recordCount = 0
   readonly #groupTables = new Map<string, TableSpool>()
   readonly #tablesByPath = new Map<string, TableSpool>()
@@ -76,7 +82,7 @@ export class RecordTables implements Disposable {
   readonly #directory: string
   readonly #maxBytes: number
 
-  /** Creates spool files in `directory`, each of at most `maxBytes` bytes. */
+  /** Creates the temporary files in `directory`. Each has at most `maxBytes` bytes. */
   constructor(shape: RecordShape, directory: string, maxBytes: number) {
     this.shape = shape
     this.#flattener = new RecordFlattener(shape)
@@ -92,7 +98,7 @@ export class RecordTables implements Disposable {
     return [this.rootTable, ...this.#groupTables.values()]
   }
 
-  /** Adds a record if its key is new. Returns the comparison with earlier records. Throws `BadRecord`. */
+  /** Adds a record if its key is new. Returns how it compares with earlier records. Throws `BadRecord`. */
   add(record: unknown): KeyComparison {
     this.recordCount += 1
     if (record instanceof BadRecord) throw record
@@ -145,7 +151,10 @@ export class RecordTables implements Disposable {
     return table
   }
 
-  /** Returns the columns that link rows of a group to their parents. References to a record have the type of its key. */
+  /**
+   * Returns the columns that link a group's rows to their parents. A reference to a record has the type of the record's
+   * key.
+   */
   #createLinkColumns(depth: number): KnownColumn[] {
     const { key } = this.shape
     const dataType = key.length === 1 ? this.rootTable.declaredColumns.get(key[0]!)?.dataType : undefined
@@ -160,8 +169,8 @@ export class RecordTables implements Disposable {
 }
 
 /**
- * Returns the key value at a path, in which dots separate field names. A field with the whole path as its name takes
- * precedence. Throws `BadRecord` if it is missing.
+ * Returns the key value at a path with dots between field names. A field named like the whole path takes precedence.
+ * Throws `BadRecord` if the value is missing.
  */
 function readKeyValue(record: object, path: string): RecordValue {
   const fields = record as Record<string, unknown>
@@ -177,26 +186,27 @@ function readKeyValue(record: object, path: string): RecordValue {
 /** Comparison with earlier records. NEW: the key is new. SAME: same key and content. OTHER: same key, other content. */
 type KeyComparison = 'NEW' | 'SAME' | 'OTHER'
 
-/** Maximum number of keys in each of two maps. When the newer map is full, the older one is discarded. */
+/** The maximum number of keys in each of two maps. When the newer map is full, the older one is discarded. */
 const maxKeysPerGeneration = 250_000
 /** Maximum characters of a stored key. Longer keys are stored as hashes. */
 const maxStoredKeyLength = 64
 
 /**
- * Detects repeated keys. A record can occur on two pages that are close together, because lists shift while they are read.
- * After half a million other keys, a repeated key is not detected here; the warehouse rejects it.
+ * Detects repeated keys with limited memory. A record can occur on two pages that are close together, because records
+ * move between pages during a read. A key that repeats after 500,000 other keys is not detected here; the warehouse
+ * rejects it.
  */
 export class SeenKeys {
-  /** Content hashes of 32 bits by key. */
+  /** 32-bit hashes of the content, by key. */
   #newer = new Map<string, number>()
   #older = new Map<string, number>()
 
-  /** Stores a key. Returns whether it is new. */
+  /** Stores a key. Returns true if it is new. */
   add(key: string): boolean {
     return this.compare(key, 0) === 'NEW'
   }
 
-  /** Stores the key with the hash of its content. Returns the comparison with an earlier record. */
+  /** Stores a key with the hash of its record's content. Returns how it compares with an earlier record. */
   compare(fullKey: string, contentHash: number): KeyComparison {
     const key = fullKey.length > maxStoredKeyLength ? hash('sha256', fullKey, 'base64') : fullKey
     const earlier = this.#newer.get(key) ?? this.#older.get(key)
@@ -207,7 +217,7 @@ export class SeenKeys {
   }
 }
 
-/** Returns a hash of 32 bits (FNV-1a). It distinguishes versions of one record. */
+/** Returns a 32-bit hash (FNV-1a), which distinguishes versions of one record. */
 function hashTexts(texts: readonly string[]): number {
   let hashed = 0x811c9dc5
   for (const text of texts)
@@ -215,7 +225,7 @@ function hashTexts(texts: readonly string[]): number {
   return hashed | 0
 }
 
-/** Returns the parts of a key as one text. A single text stays unchanged, so that no copy is stored. */
+/** Joins the parts of a key to one text. A single text is returned unchanged, so that no copy is stored. */
 function formatKey(ids: readonly RecordValue[]): string {
   const [id] = ids
   return ids.length === 1 && typeof id === 'string' && !id.startsWith('[') ? id : JSON.stringify(ids)
@@ -224,13 +234,13 @@ function formatKey(ids: readonly RecordValue[]): string {
 const bufferCharacters = 64 * 1024
 const maxColumnsPerTable = 1_600
 
-/** Rows of one table on disk: a line of JSON for each row, in an unnamed file. */
+/** The rows of one table on disk: one line of JSON per row, in an unnamed file. */
 export class TableSpool implements Disposable {
   readonly name: string
   readonly key: readonly string[]
-  /** Declared columns by path, whether or not records contain them. */
+  /** Declared columns by path. Records need not contain them. */
   readonly declaredColumns: ReadonlyMap<string, KnownColumn>
-  /** Flags of the values of each column by path, in the order of the first occurrence. */
+  /** Bit flags of each column's values by path, in the order of first occurrence. */
   readonly valueKinds = new Map<string, number>()
   rowCount = 0
   size = 0
@@ -258,7 +268,7 @@ export class TableSpool implements Disposable {
     return (this.#descriptor ??= openSpool(this.#directory))
   }
 
-  /** Adds a row with these fields of a JSON object. */
+  /** Adds a row. `fields` are the fields of a JSON object. */
   add(fields: string, newKinds: FlattenedRow['newKinds']): void {
     const emptyFields = this.rowCount === 0 ? this.#addEmptyColumns() : ''
     for (const { column, kind } of newKinds) {
@@ -299,7 +309,7 @@ export class TableSpool implements Disposable {
     this.#descriptor = undefined
   }
 
-  /** Adds the columns that are always created. Returns them as fields of a JSON object. */
+  /** Adds the columns that always exist to the first row. Returns them as fields of a JSON object. */
   #addEmptyColumns(): string {
     const paths = [...this.declaredColumns.values()].filter(({ always }) => always).map(({ path }) => path)
     for (const path of paths) this.#addKind(path, 0)

@@ -25,7 +25,7 @@ import { columnNames } from '../table-names.ts'
 
 export interface TableStreamOptions {
   table: TableSpool
-  /** The table name in the stream, which is empty for the pipeline's own table. */
+  /** The table's name in the stream. Empty for the pipeline's own table. */
   streamName: string
   inferStrings: boolean
   directory: string
@@ -35,7 +35,7 @@ export interface TableStreamOptions {
 }
 
 /**
- * Yields the rows of a spool as a row stream. Converts them to delimited text and infers the types from all values, as for an
+ * Yields the rows on disk as a row stream. Converts them to delimited text and infers types from all values, as for an
  * uploaded JSON file. Declared types take precedence.
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
@@ -81,7 +81,7 @@ function createColumnOptions(
   return [...types.values()]
 }
 
-/** Returns the types of the last load with the paths of their columns. */
+/** Returns the column types of the last load, by the columns' paths. */
 function findTableDialect(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.valueKinds.keys()]
@@ -95,7 +95,7 @@ function findTableDialect(table: TableSpool, feed: RememberedFeed | undefined): 
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
-/** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
+/** Returns a function that adds the warehouse name, label and key flag to columns, which on disk only have a path. */
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
   const paths = [...table.valueKinds.keys()]
   const names = columnNames(paths)
@@ -134,7 +134,7 @@ function renameContent(
 function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): RowStream {
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const earlierColumns = columnsBefore(remembered)
-  // If all records were rejected, the table is not emptied, because the source has records.
+  // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
   const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
   if (!isKnown) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = columnNames(paths)

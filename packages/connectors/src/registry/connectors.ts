@@ -12,18 +12,20 @@ export interface RegistryContext extends ConnectorContext {
 }
 
 interface RegisteredConnector<Type extends KnownType> {
-  /** Imports the definition, which the API needs to save a pipeline. */
+  /** Imports the definition, which the API needs in order to save a pipeline. */
   define(): Promise<ConnectorDefinition<Type, any>>
   /**
-   * Imports the connector at its first use, because most processes use few connectors and unused modules would take memory.
-   * Returns undefined if this process lacks what the connector needs.
+   * Imports the connector at its first use, because most processes use few connectors and unused modules would take
+   * memory. Returns undefined if this process lacks something that the connector needs.
    */
   load(context: RegistryContext): Promise<Connector | undefined>
 }
 
 const { mysql, oracle, postgres, redshift, sqlServer } = connectorTypes
 
-/** Modules of the connectors by pipeline type (the values of `type` in the API). A missing type is a compile error. */
+/**
+ * The modules of the connectors by pipeline type (the value of `type` in the API). A missing type is a compile error.
+ */
 export const connectorModules: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
   [connectorTypes.azureBlobStorage]: {
     define: async () => (await import('../azure-blob/azure-settings.ts')).azureDefinition,
@@ -114,7 +116,10 @@ export function loadHttp(load: LoadSystem): (context: ConnectorContext) => Promi
   return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
 }
 
-/** Returns the registry entry of a database. `loadProduct` imports the parts that are specific to the product, without its driver. */
+/**
+ * Returns the registry entry of a database connector. `loadProduct` imports the parts that are specific to the database
+ * product, without its driver.
+ */
 function loadDatabase<Type extends DatabaseType>(
   type: Type,
   loadProduct: () => Promise<DatabaseProduct>,

@@ -1,7 +1,10 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { findAtPath, listArrayPaths } from './json-path.ts'
 
-/** Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` without a list. */
+/**
+ * Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` if the response has
+ * no list at the expected path.
+ */
 export function readRecords(
   response: unknown,
   path: string | undefined,
@@ -15,7 +18,7 @@ export function readRecords(
 
 export const createProtocolProblem = (message: string): SourceProblem => new SourceProblem('OTHER_PROTOCOL', message)
 
-/** Returns the problem of a response without the list of records. It names the lists that the response has. */
+/** Returns the problem for a response without the list of records. It names the lists that the response contains. */
 function createNoRecordsProblem(
   response: unknown,
   path: string | undefined,
