@@ -6,8 +6,8 @@ const PLUS: u8 = 43
 const ZERO: u8 = 48
 
 /**
- * Writes `[+-]digits` as an integer of the type. In an inferred column it has no plus and no leading zero and is not `-0`, as
- * parse-number.ts describes, and the column's state records the number of digits.
+ * Writes `[+-]digits` as an integer of the type. In a column with an inferred type, a plus, a leading zero and `-0` do
+ * not fit (see parse-number.ts), and the column's state records the number of digits.
  */
 export function writeInteger(out: usize, from: usize, to: usize, type: u8, inferred: bool, state: usize): i32 {
   const sign = load<u8>(from)

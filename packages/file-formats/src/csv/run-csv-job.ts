@@ -10,9 +10,9 @@ import { TextFile } from '../delimited/text-file.ts'
 import type { JobPort } from '../reader-thread-protocol.ts'
 import { type CsvJob, readCsvFile, scanner, sendRows } from './csv-job.ts'
 
-/** Finds the texts in a file that can be read as one. */
+/** Parameters for finding the texts in a file that can be read as one. */
 export interface AlikeTextsJob {
-  /** The descriptor of a file of this process. */
+  /** The descriptor of a file that this process has open. */
   file: number
   segments: TextSegment[]
   options: DelimitedOptions
@@ -22,11 +22,11 @@ export interface AlikeTextsJob {
 export interface AlikeTextsResult
   extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'others' | 'notes' | 'unread'> {
   dialect: DelimitedDialect
-  /** Text for users, as a part of a sentence. */
+  /** A description of how the texts are read, as a part of a sentence for users. */
   guesses: string
 }
 
-/** Reads the rows of texts in a file that can be read as one. */
+/** Parameters for reading the rows of texts in a file that can be read as one. */
 export interface TextPartsJob {
   file: number
   fileName: string
@@ -37,16 +37,16 @@ export interface TextPartsJob {
 }
 
 export interface TextPartsResult {
-  /** If the types were too narrow, those that fit all rows. The rows that were sent are then not valid. */
+  /** If types were too narrow: columns that fit all rows. The rows sent before are then invalid. */
   known: KnownColumns
   isWidened: boolean
-  /** The number of encoded rows of each part. */
+  /** The number of encoded rows of each text. */
   written: number[]
-  /** Sentences about the values that made a column TEXT. */
+  /** Sentences for users about the values that made a column TEXT. */
   oddValues: string[]
 }
 
-/** Does a job of the thread for delimited text. */
+/** Runs a job of the reader thread for delimited text. */
 export function runCsvJob(job: CsvJob | AlikeTextsJob | TextPartsJob, port: JobPort): Promise<object> {
   if ('segments' in job) return groupTexts(job, port)
   return 'parts' in job ? readTextParts(job, port) : readCsvFile(job, port)

@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '@sluice/row-stream'
 
-/** The directory of spools. Spools are unlinked, so a listing does not show them. */
+/**
+ * The directory of spool files: temporary files for uploads and downloads. They have no name there, so a listing does
+ * not show them.
+ */
 export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
 
 /**
- * Creates an unlinked file that only its owner can use: its disk space is freed when the process ends for any reason.
- * Returns the descriptor, to be read and written at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
+ * Creates a temporary file without a name, so its disk space is freed when the process ends for any reason. Returns the
+ * descriptor, for reading and writing at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
  */
 export function openSpool(directory: string): number {
   const path = join(directory, randomUUID())
@@ -32,7 +35,9 @@ export function openSpool(directory: string): number {
   }
 }
 
-/** Deletes all names in the directory of spools. A name that still exists was left by a crash, or its creator is about to unlink it. */
+/**
+ * Deletes all names in the spool directory. A remaining name was left by a crash, or its creator is about to delete it.
+ */
 function clearLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) removeIfExists(join(directory, name))
 }
@@ -47,7 +52,7 @@ function removeIfExists(path: string): void {
 
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** Returns the problem for a write error that means a full disk; undefined for other errors. */
+/** Returns the problem for a write error that means a full disk, or undefined for other errors. */
 export function diskProblem(error: unknown): SourceProblem | undefined {
   if (!diskFullCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =
@@ -55,7 +60,7 @@ export function diskProblem(error: unknown): SourceProblem | undefined {
   return new SourceProblem('DISK_FULL', text, { cause: error })
 }
 
-/** Unlinked temporary files for normalising one upload. Disposing closes them, which frees their disk space. */
+/** Unnamed temporary files for converting one upload. Disposing closes them, which frees their disk space. */
 export class ScratchFiles implements Disposable {
   readonly #directory: string
   readonly #descriptors: number[] = []
@@ -64,7 +69,7 @@ export class ScratchFiles implements Disposable {
     this.#directory = directory
   }
 
-  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  /** Creates a temporary file. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
   open(): number {
     const descriptor = openSpool(this.#directory)
     this.#descriptors.push(descriptor)

@@ -3,14 +3,14 @@ import type { NormalisedFile, NormaliseJob } from '../format/converted-upload.ts
 import { startReaderThread } from '../start-reader-thread.ts'
 
 /**
- * Maximum bytes that a thread has read and written if it is reused. After a larger job the thread ends, because freeing its heap
- * is worth the 0.1 s that a new thread takes.
+ * The maximum bytes that a thread may have read and written in order to be reused. After a larger job it ends: freeing
+ * its heap is worth the 0.1 s that a new thread takes.
  */
 const maxBytesToReuseThread = 4 * 1024 * 1024
 
 /**
- * Normalises an upload in a thread of its own. An abort ends the thread before this promise rejects, so the caller may
- * then close the descriptors. Throws the abort's reason, SourceProblem, or the thread's error.
+ * Converts an upload in a separate thread. After an abort, the thread has ended before the promise rejects, so the
+ * caller may then close the descriptors. Throws the signal's reason, SourceProblem, or the thread's error.
  */
 export async function normaliseInThread(
   job: NormaliseJob,

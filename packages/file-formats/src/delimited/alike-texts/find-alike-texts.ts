@@ -14,30 +14,31 @@ import { SegmentText, type TextPart, type TextSegment } from './text-part.ts'
 import type { TextSource } from '../text-file.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
-/** Texts of a file that can be read as one, because they have the dialect of the first of them. */
+/** Texts of a file that can be read as one, because the first text's dialect fits all of them. */
 export interface AlikeTexts {
   /** The dialect of the first text. */
   detected: DetectedDialect
-  /** The rows of the alike texts in the file, in their order. */
+  /** The byte ranges of the texts' rows in the file, in order. */
   parts: TextPart[]
-  /** Types that fit all of them. */
+  /** Columns with types that fit all of these texts. */
   known: KnownColumns
-  /** Indexes of the alike texts, and of those that have to be read in another way. */
+  /** Indexes of the texts that can be read together, and of those that must be read separately. */
   alike: number[]
   others: number[]
-  /** Sentences about texts that were examined by themselves. */
+  /** Sentences for the log about texts that were examined individually. */
   notes: string[]
-  /** Sentences about the tables in these texts that are not read. */
+  /** Sentences about tables in these texts that are not read. */
   unread: string[]
 }
 
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
 
 /**
- * Detects the dialect of the first text and infers types from it and all texts that begin with the same lines up to their first row.
- * Detection takes longer than reading a small text, so another text is only examined by itself if it may have a footer, has rows that
- * cannot be read, or makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not alike.
- * Throws what `detectText` throws for the first text.
+ * Detects the dialect of the first text, and infers types from it and from all texts that start with the same lines up
+ * to the first row. Detection takes longer than reading a small text. So another text is only examined individually if
+ * it may have a footer, has rows that cannot be read, or makes a column TEXT or DECIMAL. If its dialect then differs,
+ * or its values have the same kind in another form, it does not belong to the group. Throws the errors of `detectText`
+ * for the first text.
  */
 export function findAlikeTexts(
   file: TextSource,
@@ -61,18 +62,18 @@ export function findAlikeTexts(
   return { ...result, detected, known: group.known(), notes: group.notes, unread: group.unread }
 }
 
-/** The texts that are alike so far. The scanner holds the observations of all of them. */
+/** Collects the texts that can be read as one. The scanner's column states combine the observations of all of them. */
 class AlikeGroup {
-  /** Sentences about footers of texts after the first one. */
+  /** Sentences for the log about footers of texts after the first one. */
   readonly notes: string[] = []
-  /** Sentences about the tables that are not read. */
+  /** Sentences about tables that are not read. */
   readonly unread: string[] = []
   readonly #wasm: WasmScanner
   readonly #limits: DelimitedLimits
   readonly #options: DelimitedOptions
   readonly #dialect: DelimitedDialect
   readonly #first: SegmentText
-  /** The bytes before the first row. */
+  /** The bytes of the first text before its first row. */
   readonly #start: Buffer
   #types: ColumnType[] = []
   #hasSeenAllRows = true
@@ -94,7 +95,10 @@ class AlikeGroup {
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
-  /** Observes a text and returns its rows. If it is not alike, discards the observations and returns undefined. */
+  /**
+   * Observes a text and returns its dialect. If the text does not belong to the group, discards the observations and
+   * returns undefined.
+   */
   add(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
@@ -112,7 +116,7 @@ class AlikeGroup {
     const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
     const newTexts = isFirst ? [] : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
-    // Points separate thousands in some texts, and only an examination of all columns shows that.
+    // Points in some texts may separate thousands. Only an examination of all columns reveals that.
     const hasNewDecimals = !isFirst && types.some((type, column) => this.#becameDecimal(column, type))
     if (faultyRows > 0 || newTexts.length > 0 || hasNewDecimals) {
       if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTexts)) {
@@ -138,32 +142,35 @@ class AlikeGroup {
     return { columns, ...(this.#hasSeenAllRows && { states: copyColumnStates(this.#wasm, labels.length) }) }
   }
 
-  /** Returns the dialect for a text that begins with the same lines. */
+  /**
+   * Returns the first text's dialect with the positions of another text that starts with the same lines, or undefined
+   * if the lines differ.
+   */
   #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
     if (!readRange(text, text.skip, this.#start.length).equals(this.#start)) return undefined
     const from = text.skip + this.#start.length
-    // The first text can be a header without a line end, or with half of one.
+    // The first text may be only a header, without a line end or with half of one.
     if (this.#start.length > 0 && !isLineStart(text, from)) return undefined
     return { ...this.#dialect, from, end: text.size }
   }
 
-  /** Whether a text that begins with the same lines may have a footer, or a row instead of the header. */
+  /** True if a text that starts with the same lines may have a footer, or has a row in place of the header. */
   #mayDiffer(text: SegmentText, { labels, trailing, headerLine, from }: DelimitedDialect): boolean {
     const { headerRow, footerLines } = this.#options
     if (footerLines !== undefined || (headerLine === 0 && headerRow !== false)) return true
-    // For these properties of the rows, the most lines are footers.
+    // These row properties recognise the most lines as footers, so no possible footer is missed.
     const shape = { fields: labels.length + trailing, rowsFrom: from, firstKind: NUMBER_CELL, hasGaps: false }
     const footer = findFooter(readSample(text, 0), text.size, this.#dialect, shape)
     return footer.lines > 0 || footer.doubt !== undefined
   }
 
-  /** Detects the dialect of a text. Returns undefined if it differs. */
+  /** Detects the dialect of a text. Returns undefined if it differs from the first text's. */
   #examine(text: SegmentText): DetectedDialect | undefined {
     try {
       const detected = detectText(text, this.#options)
       return isSameDialect(detected.dialect, this.#dialect) ? detected : undefined
     } catch (error) {
-      // The text is then read by itself, which reports the problem.
+      // The text is then read separately, which reports the problem.
       if (error instanceof SourceProblem) return undefined
       throw error
     }
@@ -182,8 +189,8 @@ class AlikeGroup {
   }
 
   /**
-   * Whether a column is only TEXT because its numbers or times have another form in this text. If the form contradicts the order of day
-   * and month in the other texts, their ambiguous dates are not safe, so the column stays TEXT.
+   * True if a column is TEXT only because its numbers or times have another form in this text. If the form contradicts
+   * the order of day and month in the other texts, their ambiguous dates are unreliable, so the column must stay TEXT.
    */
   #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTexts: readonly number[]): boolean {
     if (!dialect || newTexts.length === 0) return false
@@ -218,7 +225,7 @@ function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean 
 
 const [LF, CR] = [10, 13]
 
-/** Whether a text ends at a position, or has a complete line end before it. */
+/** True if the text ends at a position, or has a complete line end before it. */
 function isLineStart(text: TextSource, position: number): boolean {
   const [before, after] = readRange(text, position - 1, 2)
   return after === undefined || before === LF || (before === CR && after !== LF)
