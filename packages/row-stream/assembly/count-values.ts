@@ -9,13 +9,13 @@ import { KEPT_BYTES, MAX_COUNTED, REGISTER_COUNT, registers, SLOT_BYTES, SLOT_CO
 
 const COUNT_BITS: u64 = 56
 
-/** Results of `countValue` besides an address. */
+/** Results of `countValue` instead of an address. */
 export const SEEN: usize = 0
 export const NOT_KEPT: usize = 1
 
 /**
- * Counts a value. Returns SEEN if an equal value was counted before, so that it changes neither minimum nor maximum; otherwise the
- * address for a copy of the value, or NOT_KEPT if the column has too many distinct values.
+ * Counts a value. Returns SEEN if an equal value was counted before, so that minimum and maximum do not change.
+ * Otherwise returns the address for storing the value, or NOT_KEPT if the column has too many distinct values.
  */
 @inline export function countValue(column: i32, state: usize, hash: u64): usize {
   if (isUncountedAt(state)) {
@@ -62,14 +62,14 @@ function stopCounting(column: i32, state: usize, table: usize): void {
   }
 }
 
-/** Keeps the maximum number of leading zeros in the hashes of a register's values. */
+/** HyperLogLog: keeps, per register, the maximum number of leading zeros in the hashes. */
 @inline function observe(column: i32, hash: u64): void {
   const register = registers + <usize>column * REGISTER_COUNT + <usize>(hash >>> 54)
   const rank = <u8>clz((hash << 10) | 512) + 1
   if (rank > load<u8>(register)) store<u8>(register, rank)
 }
 
-/** Copies a value to the address that `countValue` returned. */
+/** Stores a value at the address that `countValue` returned. */
 @inline export function keepKey(kept: usize, key: i64): void {
   if (kept == NOT_KEPT) return
   store<u32>(kept, 8)
