@@ -7,10 +7,13 @@ export interface GuardedAgent {
   close(): Promise<void>
 }
 
-/** Returns the addresses to connect to. Throws if one of them is not allowed. */
+/** Resolves a host to the addresses to connect to. Throws if one of them is not allowed. */
 export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
-/** Timeouts in milliseconds: `timeLimitMs` for the response headers and for each pause in the body, `connectLimit` for connecting. */
+/**
+ * Time limits in milliseconds. `timeLimitMs`: for the response headers, and for each pause in the body. `connectLimit`:
+ * for connecting.
+ */
 interface AgentTimeouts {
   timeLimitMs: number
   connectLimit: number
@@ -49,7 +52,7 @@ export function guardedAgent(
   }
 }
 
-/** Returns a connector that connects to these addresses only. */
+/** Returns a connector that only connects to these addresses. */
 const connectTo = (addresses: readonly ResolvedAddress[], timeout: number) =>
   buildConnector({
     timeout,

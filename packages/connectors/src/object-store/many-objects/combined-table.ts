@@ -15,8 +15,8 @@ import { encodeField, type FieldSource } from './remap-columns.ts'
 import type { StoredObject } from '../object-store.ts'
 
 /**
- * Columns that identify the object of each row. They cannot collide with a file's columns, which start with A–Z, a–z or
- * 0–9.
+ * Columns that identify the object of each row. They cannot collide with a file's columns, which start with a character
+ * or digit.
  */
 const objectKeyColumn: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
 const objectRowColumn: Column = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
