@@ -40,10 +40,19 @@ export const APART: u8 = 2
 export const VALID_JSON: u8 = 4
 
 /*
- * The state of a column. Observed: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date spellings that fit all
- * values u8 @4, date spellings that were the only one for some value u8 @13. Written: stored type u8 @5, check u8 @6; the inferred or
- * given type u8 @7, its integer digits u8 @8, scale u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, maximum
- * characters u16 @14.
+ * The state of a column, by byte offset. Observed values:
+ *   0  u8   kinds
+ *   1  u8   integer size
+ *   2  u8   integer digits
+ *   3  u8   scale
+ *   4  u8   date spellings that fit all values
+ *  13  u8   date spellings that were the only possible one for some value
+ * Written values:
+ *   5  u8   stored type
+ *   6  u8   check
+ *   7  u8   inferred or given type; 8 its integer digits, 9 its scale, 10 its date spellings
+ *  11  u8   integer digits of the stored type; 12 its scale
+ *  14  u16  maximum characters
  */
 
 @inline export function stateOf(column: i32): usize {

@@ -1,6 +1,9 @@
 import { FIELD_BYTES, FIELDS } from './memory-layout'
 
-/* A field, as the host writes it too: start i32 @0, end i32 @4 (addresses, inside the quotes where there are some), marks i32 @8. */
+/*
+ * A field in memory, which the host writes too: start i32 @0, end i32 @4, marks i32 @8. Start and end are addresses; for a
+ * quoted field, they are inside the quotes.
+ */
 
 /** The field was quoted: if it is empty, it is an empty text instead of null. */
 export const QUOTED: i32 = 1

@@ -2,9 +2,10 @@ import { countedAt, isUncountedAt } from './column-state'
 import { KEPT_BYTES, MAX_COUNTED, REGISTER_COUNT, registers, SLOT_BYTES, SLOT_COUNT, slots, VALUE_BYTES, values } from './memory-layout'
 
 /*
- * The values of a column are counted exactly while there are few distinct ones. A slot of the hash table: the value's hash u64 @0,
- * and u64 @8 its count, with the number of the kept value in the upper 8 bits. A column with more distinct values uses HyperLogLog
- * (Flajolet and others, 2007) with 1,024 registers: a standard error of 3.3 %. The host makes the estimate.
+ * Counts the distinct values of a column: exactly while they are few, in a hash table. A slot of the table contains the
+ * value's hash (u64 @0) and its count (u64 @8), with the number of the stored value in the upper 8 bits. A column with
+ * more distinct values uses HyperLogLog (Flajolet and others, 2007) with 1,024 registers, which has a standard error of
+ * 3.3 %. The host computes the estimate from the registers.
  */
 
 const COUNT_BITS: u64 = 56

@@ -19,7 +19,7 @@ export function start(columns: i32, sampleBytes: i32): void {
   clearSample()
 }
 
-/* Rows that are longer than IN come value by value, and texts that are longer than IN in pieces. */
+/* A row that is longer than IN is added value by value, and a text that is longer than IN piece by piece. */
 
 let isSampling: bool = false
 let pieces: u64 = 0

@@ -7,12 +7,12 @@ import { hashNumber, hashNumeric, hashText } from './value-hashes'
 import { doubleAt, integerAt, longAt, realAt, shortAt } from './value-keys'
 
 /*
- * A random sample of the rows, within a fixed number of bytes. Each row has a pseudo-random key, and rows with a key up to the
- * threshold are in the sample. Whenever the sample is full, the threshold is halved. So the sample depends neither on the values nor
- * on how the rows are split into chunks.
+ * Draws a random sample of the rows, within a fixed number of bytes. Each row has a pseudo-random key, and rows with a
+ * key up to a threshold are in the sample. Whenever the sample is full, the threshold is halved and rows above it are
+ * removed. So the sample depends neither on the values nor on how the rows are split into chunks.
  *
- * A row: its bytes u32, its key u64, then each value: a tag u8; after KEY an i64; after BYTES the length u32, the hash u64, the
- * number of kept bytes u8, and those bytes.
+ * A row in the sample: its size in bytes u32, its key u64, then each value: a tag u8; after the tag KEY an i64; after the
+ * tag BYTES the length u32, the hash u64, the number of stored bytes u8, and those bytes.
  */
 
 const NOTHING: u8 = 0

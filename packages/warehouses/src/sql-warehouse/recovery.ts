@@ -67,8 +67,8 @@ async function withPublishSessions<Result>(
 }
 
 /**
- * Runs `callback` in a transaction that holds the publish lock. Throws WAREHOUSE_BUSY if another process holds it for
- * too long.
+ * Runs `callback` in a transaction that holds the publish lock. Throws a retryable problem if another process holds it
+ * for too long.
  */
 async function withLedgerLock<Result>(
   dialect: SqlDialect,

@@ -93,7 +93,7 @@ export async function applyDecision(access: ClientAccess, publication: string): 
   await deleteDecision(access, publication)
 }
 
-/** Deletes a decision that cannot be applied, then throws WAREHOUSE_BUSY. */
+/** Deletes a decision that cannot be applied, then throws the problem that the table is busy. */
 async function abandonDecision(access: ClientAccess, proposal: ProposedTable): Promise<never> {
   await deleteDecision(access, proposal.publication)
   throw concurrentlyChanged(proposal)
@@ -210,8 +210,8 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
 }
 
 /**
- * Ignores WAREHOUSE_BUSY. An abandoned publication has changed no table, so callers that only complete pending
- * decisions need not fail.
+ * Ignores the problem of a busy warehouse. An abandoned publication has changed no table, so callers that only complete
+ * pending decisions need not fail.
  */
 export function ignoreBusy(error: unknown): void {
   if (!isBusy(error)) throw error

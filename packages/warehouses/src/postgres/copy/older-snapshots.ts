@@ -42,8 +42,8 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 
 /**
  * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the
- * previously published rows stay visible until then. Throws the retryable WAREHOUSE_BUSY after `waitMs`. A retry reads
- * the source again and freezes its rows, so it only waits if a transformation changes them.
+ * previously published rows stay visible until then. Throws a retryable problem after `waitMs`. A retry reads the
+ * source again and freezes its rows, so it only waits if a transformation changes them.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,
