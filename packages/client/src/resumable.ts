@@ -29,7 +29,7 @@ export interface ResumableOptions {
   retryDelays?: number[]
 }
 
-/** About 40 seconds in total, which is longer than a restart of the service. */
+/** Half a minute in total, which is longer than a restart of the service. */
 const defaultRetryDelays = [500, 1_000, 2_000, 5_000, 10_000, 15_000]
 
 /** Statuses after which the service no longer has the upload, or would reject it again. */

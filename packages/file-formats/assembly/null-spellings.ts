@@ -4,7 +4,10 @@ let count: i32 = 0
 /** A mask of spelling lengths. Bit n is set if a spelling has n bytes; the last bit stands for 63 or more. */
 let lengths: u64 = 0
 
-/** Applies the spellings of null that the host wrote to NULLS, each as a byte with its length and then its bytes. */
+/**
+ * Applies the spellings of null that the host (the calling JavaScript) wrote to NULLS, each as a byte with its length
+ * and then its bytes.
+ */
 export function setNulls(spellings: i32): void {
   count = spellings
   lengths = 0

@@ -6,8 +6,8 @@ const GREATEST_POWER: i32 = 308
 const UNSURE: u64 = ~(<u64>0)
 
 /**
- * Calls the host for numbers that 128 bits cannot decide, and for numbers with more than 19 digits. Returns NaN if the
- * text is not a number.
+ * Calls the host (the calling JavaScript) for numbers that 128 bits cannot decide, and for numbers with more than 19
+ * digits. Returns NaN if the text is not a number.
  */
 @external('host', 'parseDouble')
 declare function parseDouble(from: usize, length: i32): f64

@@ -25,7 +25,10 @@ export let room: u8 = SMALL
 export let integerDigits: u8 = 0
 export let scale: u8 = 0
 
-/** Calls the host to check the rare numbers with an exponent of three or more digits against the range of a double. */
+/**
+ * Calls the host (the calling JavaScript) to check the rare numbers with an exponent of three or more digits against
+ * the range of a double.
+ */
 @external('host', 'exponentFits')
 declare function exponentFits(from: usize, length: i32): i32
 

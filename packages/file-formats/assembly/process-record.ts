@@ -5,7 +5,7 @@ import { observeOpen, openCount } from './unproven-columns'
 
 /** Results for one record. */
 export const TAKEN: i32 = 3
-/** The record is irregular, for example because of broken quotes, so the host must read it. */
+/** The record is irregular, for example because of broken quotes, so the host (the calling JavaScript) must read it. */
 export const ODD_RECORD: i32 = 1
 export const OUT_IS_FULL: i32 = 2
 export const IS_REFUSED: i32 = 4

@@ -6,7 +6,7 @@ const LF: u8 = 10
 const CR: u8 = 13
 const QUOTE: u8 = 34
 
-/** The scan reached the end of the available text, so the host must provide more. */
+/** The scan reached the end of the available text, so the host (the calling JavaScript) must provide more. */
 export const NEEDS_MORE: i32 = 0
 
 /** The number of scanned records, and of line ends in and between them. */

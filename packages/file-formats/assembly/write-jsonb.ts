@@ -1,7 +1,7 @@
 import { checkAt, VALID_JSON } from './column-state'
 import { REFUSED } from './value-result-codes'
 
-/** Calls the host to check that PostgreSQL can store this text as JSONB. */
+/** Calls the host (the calling JavaScript) to check that PostgreSQL can store this text as JSONB. */
 @external('host', 'isJson')
 declare function isJson(from: usize, length: i32): i32
 

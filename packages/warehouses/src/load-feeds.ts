@@ -79,7 +79,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   /**
    * Set if column statistics are wanted. Stores the profile of a table and returns its id, or undefined if the profile
-   * is no longer wanted. The ledger refers to this id.
+   * is no longer wanted. The ledger (Sluice's table of loads) refers to this id.
    */
   storeProfile?: (table: string, profile: RowsProfile) => Promise<string | undefined>
   /** Set for a dry run, which publishes nothing. Receives the plan. */

@@ -89,9 +89,9 @@ export interface PublishedTable {
 }
 
 /**
- * A reference to the column profile of the published rows. The ledger contains no row values, so the profile is stored
- * elsewhere. Scope TABLE: the profile covers all rows of the table. Scope LOAD: it covers only the rows that the load
- * merged.
+ * A reference to the column profile of the published rows. The ledger (Sluice's table of loads) contains no row values,
+ * so the profile is stored elsewhere. Scope TABLE: the profile covers all rows of the table. Scope LOAD: it covers only
+ * the rows that the load merged.
  */
 export interface ProfileReference {
   id: string

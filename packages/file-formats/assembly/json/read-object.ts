@@ -14,7 +14,10 @@ export const NESTED_VALUE: u8 = 4
 const CLOSE_OBJECT: u8 = 125
 const LOWER_N: u8 = 110
 
-/** The number of expected keys to compare before calling the host. Objects rarely leave out more consecutive keys. */
+/**
+ * The number of expected keys to compare before calling the host (the calling JavaScript). Objects rarely leave out
+ * more consecutive keys.
+ */
 const COMPARED_KEYS: i32 = 16
 
 /** The number of columns. */

@@ -24,7 +24,7 @@ const HYPHEN: u8 = 45
 /** The position after the last written row in OUT. */
 export let outEnd: usize = OUT
 
-/** Empties OUT. The host calls it after it has copied the rows. */
+/** Empties OUT. The host (the calling JavaScript) calls it after it has copied the rows. */
 export function emptyOut(): void {
   outEnd = OUT
 }

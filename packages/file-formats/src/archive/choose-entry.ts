@@ -19,7 +19,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
   const names = [...archive.entries.keys()]
   if (entry !== undefined) {
     if (archive.entries.has(entry)) return entry
-    const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}.`
+    const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}. Correct the option "entry".`
     throw new SourceProblem('ENTRY_NOT_FOUND', text)
   }
   const candidates = names.filter((name) => !ignoredEntryPattern.test(name))

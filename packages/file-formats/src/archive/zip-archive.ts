@@ -105,7 +105,10 @@ export class ZipArchive {
 }
 
 const tooMany = (name: string, entries: number, limit: number) =>
-  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} has ${entries} entries, but at most ${limit} are allowed.`)
+  new SourceProblem(
+    'ARCHIVE_TOO_MANY_ENTRIES',
+    `${name} has ${entries} entries, but at most ${limit} are allowed. Split the archive.`,
+  )
 
 const leadsOut = (name: string, entry: string) =>
   new SourceProblem(

@@ -265,7 +265,10 @@ function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[])
   for (const spelling of nulls) {
     const length = Buffer.byteLength(spelling)
     if (length > 255 || address + length + 1 > end) {
-      throw new SourceProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
+      throw new SourceProblem(
+        'OPTIONS_NOT_USABLE',
+        'The option nullValues has too many or too long texts. Remove or shorten some of them.',
+      )
     }
     bytes[address] = length
     bytes.write(spelling, address + 1)

@@ -81,6 +81,6 @@ const readSheet = (part: ByteSource, row: SheetRow, context: SheetContext, name:
   scanPart(part, new SheetReader(row, context), name)
 
 function tooWide(name: string, width: number): SourceProblem {
-  const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}.`
+  const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}. Remove columns.`
   return new SourceProblem('TOO_MANY_COLUMNS', text)
 }

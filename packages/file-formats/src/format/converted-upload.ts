@@ -42,6 +42,9 @@ export interface NormalisedFile {
   complete: boolean
   /** The number of rejected rows, including those that are not stored. */
   rejected: number
-  /** The number of rows in the spool file, possibly including its header. Absent if they were not counted. */
+  /**
+   * The number of rows in the spool file (temporary file), possibly including its header. Absent if they were not
+   * counted.
+   */
   written?: number
 }

@@ -18,8 +18,8 @@ export interface UploadOptions {
 }
 
 /**
- * The dialect of a spool file that this process wrote, in the terms of packages/file-formats/src/delimited/OPTIONS.md.
- * It replaces detection.
+ * The dialect of a spool file (temporary file) that this process wrote, in the terms of
+ * packages/file-formats/src/delimited/OPTIONS.md. It replaces detection.
  */
 export interface WrittenDialect {
   delimiter: 'COMMA'

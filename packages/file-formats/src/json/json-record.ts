@@ -58,7 +58,7 @@ class JsonRecord {
     return outcome === WRITTEN
   }
 
-  /** Moves the written lines to the spool file. */
+  /** Moves the written lines to the spool file (temporary file). */
   flush(writer: SpoolWriter): void {
     writer.put(out.subarray(0, run.outEnd.value - run.OUT.value))
     run.emptyOut()

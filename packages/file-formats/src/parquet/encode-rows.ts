@@ -41,7 +41,7 @@ export async function encodeRows(
     if (tupleBytes > maxTupleBytes)
       throw new FileProblem(
         'FILE_TOO_DENSE',
-        `grows to more than ${limits.ratio} times its size. It may be built to do harm.`,
+        `grows to more than ${limits.ratio} times its size. The file may be malicious: check where it comes from.`,
       )
     pool.close(memory, length)
   }

@@ -180,7 +180,10 @@ export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioF
     throw damagedFileProblem('its number of rows')
   const rows = counts.reduce((sum, count) => sum + count, 0)
   if (rows > ratioFrom.rows + ratio * size) {
-    throw new FileProblem('FILE_TOO_DENSE', `claims ${rows} rows in ${size} bytes. It may be built to do harm.`)
+    throw new FileProblem(
+      'FILE_TOO_DENSE',
+      `claims ${rows} rows in ${size} bytes. The file may be malicious: check where it comes from.`,
+    )
   }
   return rows
 }

@@ -65,7 +65,10 @@ export class MemoryBudget {
     this.#compressed += compressed
     this.#whole += whole
     if (this.#whole > ratioFrom.bytes + ratio * this.#compressed) {
-      throw new FileProblem('FILE_TOO_DENSE', `grows to more than ${ratio} times its size. It may be built to do harm.`)
+      throw new FileProblem(
+        'FILE_TOO_DENSE',
+        `grows to more than ${ratio} times its size. The file may be malicious: check where it comes from.`,
+      )
     }
   }
 

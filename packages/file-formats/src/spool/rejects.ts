@@ -8,8 +8,8 @@ const LF = 10
 const readAt = promisify(read)
 
 /**
- * The rows that were rejected while a spool file was written. A separate file stores the first of them; all are
- * counted.
+ * The rows that were rejected while a spool file (temporary file) was written. A separate file stores the first of
+ * them; all are counted.
  */
 export class RejectsFile {
   count = 0

@@ -5,8 +5,8 @@ import { diskProblem } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool file from its start. To write many small pieces, call `reserve`, write to `bytes` from `at` on and
- * advance `at`. To write whole chunks, call `put`. Only the buffer is in memory.
+ * Writes a spool file (temporary file) from its start. To write many small pieces, call `reserve`, write to `bytes`
+ * from `at` on and advance `at`. To write whole chunks, call `put`. Only the buffer is in memory.
  */
 export class SpoolWriter {
   bytes = Buffer.allocUnsafeSlow(bufferBytes)

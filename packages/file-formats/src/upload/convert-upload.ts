@@ -19,8 +19,8 @@ import { SpoolWriter } from '../spool/spool-writer.ts'
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
 /**
- * Converts an upload to UTF-8 text or Parquet in the job's spool file. Reports the number of bytes read from the
- * upload.
+ * Converts an upload to UTF-8 text or Parquet in the job's spool file (temporary file). Reports the number of bytes
+ * read from the upload.
  */
 export async function normaliseUpload(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)

@@ -41,8 +41,8 @@ export const ledgerTable = ({ key }: ClientAccess): string => `${quoteIdentifier
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
 /**
- * Writes the proposal of a publication to the ledger. One insert writes the entries of all tables, so either all or
- * none exist. Publishes nothing yet.
+ * Writes the proposal of a publication to the ledger (Sluice's table of loads). One insert writes the entries of all
+ * tables, so either all or none exist. Publishes nothing yet.
  */
 export async function writeProposal(access: ClientAccess, tables: readonly ProposedTable[]): Promise<void> {
   const rows = tables.map(({ publication, run, attempt, schema, table, load, base, entry }) => {

@@ -23,7 +23,9 @@ export interface NewFeed {
   rows?: number
   /** True if existing rows stay in the table. */
   merging?: boolean
-  /** True if the feed has all columns of the source although existing rows stay. */
+  /**
+   * True if the feed (the rows of one table from the source) has all columns of the source although existing rows stay.
+   */
   hasAllColumns?: boolean
 }
 

@@ -160,7 +160,7 @@ export async function deleteEntry(
 
 /**
  * Takes the publish lock until the session's transaction ends. Meanwhile no other process can publish or pass the fence
- * check.
+ * check (whether the attempt still owns the run).
  */
 export async function lockLedger({ changes }: SqlDialect, session: SqlSession): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)

@@ -81,7 +81,10 @@ async function withLedgerLock<Result>(
   })
 }
 
-/** Writes the decision to the ledger. The transaction also holds the publish lock; its commit publishes the run. */
+/**
+ * Writes the decision to the ledger (Sluice's table of loads). The transaction also holds the publish lock; its commit
+ * publishes the run.
+ */
 export async function recordDecision(
   dialect: SqlDialect,
   { ledger }: PublishSessions,

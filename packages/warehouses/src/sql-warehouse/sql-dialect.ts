@@ -220,9 +220,9 @@ export interface SqlDialect {
   readonly changes: DialectStatements
   /**
    * The mechanism that makes a publication atomic. TRANSACTION: the server has transactional DDL, so tables, views and
-   * the ledger change in one transaction. NON_TRANSACTIONAL: transactions cover only rows, so a ledger row records the
-   * decision and any process can apply it, see `recovery.ts`. Such a server must be able to rename tables without
-   * dropping their views.
+   * the ledger (Sluice's table of loads) change in one transaction. NON_TRANSACTIONAL: transactions cover only rows, so
+   * a ledger row records the decision and any process can apply it, see `recovery.ts`. Such a server must be able to
+   * rename tables without dropping their views.
    */
   readonly publication: 'TRANSACTION' | 'NON_TRANSACTIONAL'
   /**

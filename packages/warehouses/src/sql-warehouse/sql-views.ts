@@ -241,7 +241,7 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
     )
 }
 
-/** Lists the views that an operator created by hand. The ledger has no entry for them. */
+/** Lists the views that an operator created by hand. The ledger (Sluice's table of loads) has no entry for them. */
 async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []

@@ -129,7 +129,7 @@ async function readLargest(
   const value = parseCursorValue(kind, text)
   if (value !== undefined) return value
   throw unsuitable(
-    `The largest value of the cursor column "${label}" is ${text.slice(0, 100)}, which has no defined successor. Correct the value in the source, or exclude it in a query.`,
+    `The largest value of the cursor column "${label}" is ${text.slice(0, 100)}, so an increment could not continue after it. Correct the value in the source, or exclude it in a query.`,
   )
 }
 

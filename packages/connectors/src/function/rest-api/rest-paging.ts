@@ -136,8 +136,8 @@ const isAbsent = (cursor: unknown): boolean => [undefined, null, '', false].incl
 const createMissingCursorProblem = (path: string, isField: boolean) =>
   createProtocolProblem(
     isField
-      ? `The last record of a page has no "${path}" (restApi.paging.lastRecordField), so the next page cannot be requested.`
-      : `The API has more pages (restApi.paging.hasMore), but its response has no cursor under "${path}".`,
+      ? `The last record of a page has no "${path}", so the next page cannot be requested. Correct restApi.paging.lastRecordField.`
+      : `The API has more pages (restApi.paging.hasMore), but its response has no cursor under "${path}". Correct restApi.paging.path.`,
   )
 
 /**
@@ -187,7 +187,9 @@ function readHasMore(json: unknown, path: string | undefined): boolean | undefin
   if (path === undefined) return undefined
   const value = findAtPath(json, path)
   if (typeof value === 'boolean') return value
-  throw createProtocolProblem(`The response has no true or false under "${path}" (restApi.paging.hasMore).`)
+  throw createProtocolProblem(
+    `The response has no true or false under "${path}". Correct restApi.paging.hasMore, or leave it out.`,
+  )
 }
 
 interface RecordCount {
@@ -209,7 +211,9 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
       const value = Number(toText(findAtPath(json, path)) ?? Number.NaN)
       if (Number.isFinite(value)) count.total = value
       else if (count.total === undefined)
-        throw createProtocolProblem(`The response has no number under "${path}" (restApi.paging.total).`)
+        throw createProtocolProblem(
+          `The response has no number under "${path}". Correct restApi.paging.total, or leave it out.`,
+        )
     },
     isIncomplete: () => count.total !== undefined && count.received < count.total,
   }

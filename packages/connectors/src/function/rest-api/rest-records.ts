@@ -26,11 +26,11 @@ function createNoRecordsProblem(
 ): SourceProblem {
   const missing = path === undefined ? 'is not a list' : `has no list under "${path}" (restApi.records)`
   if (path !== undefined && Array.isArray(response))
-    return createProtocolProblem(`The response ${missing}. It is a list itself: leave out restApi.records.`)
+    return createProtocolProblem(`The response ${missing}. The response itself is a list: leave out restApi.records.`)
   const paths = listArrayPaths(response).slice(0, 5)
   const advice =
     paths.length === 0
-      ? 'It has no list at all: check the address, the path and the query.'
+      ? 'The response has no list at all: check the address, the path and the query.'
       : `Set restApi.records to the path of its records: ${redactText(paths.map((name) => `"${name}"`).join(', '))}.`
   return createProtocolProblem(`The response ${missing}. ${advice}`)
 }

@@ -76,11 +76,15 @@ function assertTokenLocation({ headerName, parameterName, username }: FunctionSo
 
 function assertHeaders({ headerName }: FunctionSource['functionSource'], { headers }: RestApi): void {
   if (headerName !== undefined && connectionHeaders.test(headerName))
-    throw new InvalidSetting('/functionSource/headerName', 'Sluice sets this header itself. It cannot carry the token.')
+    throw new InvalidSetting(
+      '/functionSource/headerName',
+      'Sluice sets this header itself, so it cannot contain the token. Choose another header.',
+    )
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers ?? {})) {
     const pointer = `/restApi/headers/${toPointer(name)}`
-    if (!headerNamePattern.test(name)) throw new InvalidSetting(pointer, 'The name of this header is invalid.')
+    if (!headerNamePattern.test(name))
+      throw new InvalidSetting(pointer, 'The name of this header is invalid. Use letters, digits and hyphens only.')
     if (connectionHeaders.test(name)) throw new InvalidSetting(pointer, 'Sluice sets this header itself. Leave it out.')
     if (name.toLowerCase() === headerName?.toLowerCase())
       throw new InvalidSetting(pointer, 'This header carries the token (headerName). Leave it out.')

@@ -60,7 +60,7 @@ const csvOptionFields = {
   strayQuotes: Type.Optional(
     Type.Enum(['REJECT', 'TEXT'], {
       description:
-        'What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT.',
+        'What happens to rows with broken quotes. TEXT treats an undoubled quote inside a quoted value as a part of the value, if the row can be read in only one such way. Default: REJECT.',
     }),
   ),
   comment: Type.Optional(AsciiSign),

@@ -48,7 +48,7 @@ export const ResumableUpload = defineContract(
       received: {
         ...NonNegativeInteger,
         description:
-          'Bytes that the service has stored. It is less than `length` until the file has replaced that of the pipeline.',
+          'The number of bytes that the service has stored. It is less than `length` until the file has replaced the previous file of the pipeline.',
       },
       created: Timestamp,
       createdBy: Type.Optional({ ...SingleLineText, description: 'The username of the user who started it.' }),

@@ -75,7 +75,7 @@ export const catalogueSignatures = {
     id: 'schemas.describeTable',
     summary: 'Describe a table and its columns',
     description:
-      'Absent descriptions keep their texts, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema.',
+      'A description that the body leaves out stays as it is, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema.',
     method: 'put',
     path: '/schemas/:uid/tables/:name/descriptions',
     guard: ['ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_SCHEMA'],

@@ -301,7 +301,7 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     if (reason) throw refuse(reason, record.line)
   }
   if (width > maxColumns) {
-    const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}.`
+    const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}. Remove columns, or check the delimiter.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   const long = labels.findIndex((label) => label.length > longestLabel)

@@ -16,8 +16,8 @@ interface ReplacedTable {
 }
 
 /**
- * The tables of the last publication, each with the table that it replaced. The ledger identifies that table by its
- * UUID, because its name changes.
+ * The tables of the last publication, each with the table that it replaced. The ledger (Sluice's table of loads)
+ * identifies that table by its UUID, because its name changes.
  */
 export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]

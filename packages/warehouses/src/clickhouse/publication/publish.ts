@@ -109,9 +109,9 @@ export async function publishRun(
 }
 
 /**
- * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check and its decision to publish.
- * Therefore the fence is a decision of the same protocol. A publication of these attempts is either decided before the
- * fence, or abandoned when it is applied.
+ * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check (whether the attempt still owns the
+ * run) and its decision to publish. Therefore the fence is a decision of the same protocol. A publication of these
+ * attempts is either decided before the fence, or abandoned when it is applied.
  */
 export async function fenceRun(
   access: ClientAccess,

@@ -21,10 +21,10 @@ import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape
  * The name of the table that represents the pending decision.
  *
  * The commit protocol is like two-phase commit. Prepare: `writeProposal` stores the tables of a publication in the
- * ledger. Commit point: `recordDecision` creates this table, with the publication's id as its comment. ClickHouse
- * creates a table of one name only once, even for concurrent requests, so an organisation has at most one pending
- * decision. Apply: `applyDecision` swaps the tables, marks the publication as committed and deletes this table. If a
- * worker dies in between, another process repeats that phase.
+ * ledger (Sluice's table of loads). Commit point: `recordDecision` creates this table, with the publication's id as its
+ * comment. ClickHouse creates a table of one name only once, even for concurrent requests, so an organisation has at
+ * most one pending decision. Apply: `applyDecision` swaps the tables, marks the publication as committed and deletes
+ * this table. If a worker dies in between, another process repeats that phase.
  */
 const decisionTable = 'publishing'
 

@@ -106,8 +106,8 @@ function statementAt(statements: readonly string[], position: number): string | 
 const asyncCommit = 'set local synchronous_commit = off'
 
 /**
- * Waits until the commit of the swap is on disk. If this fails, the next attempt finds the run in the ledger, or
- * publishes it again.
+ * Waits until the commit of the swap is on disk. If this fails, the next attempt finds the run in the ledger (Sluice's
+ * table of loads), or publishes it again.
  */
 export async function flushWal(client: ClientBase): Promise<void> {
   await client.query(`select pg_logical_emit_message(true, 'sluice', 'published')`)

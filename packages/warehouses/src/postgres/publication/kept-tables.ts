@@ -14,7 +14,10 @@ export interface KeptTable {
   partition: string | null
 }
 
-/** The number of days for which replaced tables are kept, and the key for writing to the ledger. */
+/**
+ * The number of days for which replaced tables are kept, and the key for writing to the ledger (Sluice's table of
+ * loads).
+ */
 export interface RetentionPolicy {
   days: number
   ledgerKey: string

@@ -21,8 +21,8 @@ export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint'
 ])
 
 /**
- * The minimum number of days for which the ledger keeps every entry, even if the caller requests fewer. A run may be
- * retried within that time.
+ * The minimum number of days for which the ledger (Sluice's table of loads) keeps every entry, even if the caller
+ * requests fewer. A run may be retried within that time.
  */
 const minimumDays = 3
 

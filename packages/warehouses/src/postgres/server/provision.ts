@@ -26,9 +26,9 @@ export interface WarehouseClient {
 
 /**
  * Creates or repairs an organisation's warehouse: the database `c_<key>` with its hidden schema `sluice`, and three
- * roles. `c_<key>_owner` owns the database and the ledger and cannot log in. `c_<key>_load` creates and fills schemas
- * and tables. `c_<key>_read` reads published data. Idempotent; concurrent callers wait for each other. Sets the
- * passwords each time.
+ * roles. `c_<key>_owner` owns the database and the ledger (Sluice's table of loads) and cannot log in. `c_<key>_load`
+ * creates and fills schemas and tables. `c_<key>_read` reads published data. Idempotent; concurrent callers wait for
+ * each other. Sets the passwords each time.
  *
  * `adminUrl`'s role needs only CREATEDB and CREATEROLE. PostgreSQL 16 gives it ADMIN on the roles that it creates. On
  * the owner it also takes SET, to create a database that the owner owns. It never takes INHERIT, and neither on load

@@ -50,7 +50,7 @@ const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
 /**
  * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. Slow steps run before the publish lock is
- * taken. The fence check and the renames run under the lock.
+ * taken. The fence check (whether the attempt still owns the run) and the renames run under the lock.
  */
 export async function publishRun(
   dialect: SqlDialect,

@@ -10,7 +10,7 @@ export interface ManagedView extends TablePlace {
   mark: RelationMark & { view: ViewMark }
 }
 
-/** Lists the views that Sluice manages, which are those with metadata in the ledger. */
+/** Lists the views that Sluice manages, which are those with metadata in the ledger (Sluice's table of loads). */
 export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
   const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
