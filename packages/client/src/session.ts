@@ -2,7 +2,7 @@ import { ServiceUnavailable, RemoteProblem } from './errors.ts'
 import { auth, type SecondFactorDemand, type Tokens } from './generated/identity.ts'
 import { serviceClient } from './service-client.ts'
 
-/** A user after login. The tokens are only in memory. */
+/** A user after sign-in. The tokens are only in memory. */
 export interface UserSession {
   /** For `serviceClient({ baseUrl, token })`. Returns an access token, and renews it before it expires. */
   token: (rejected?: string) => Promise<string>
@@ -23,8 +23,8 @@ export class SecondFactorRequired extends Error {
   /** The accepted factors: `TOTP`, the code of an authenticator app, or `RECOVERY_CODE`. */
   readonly methods: readonly string[]
   /**
-   * Completes the login within five minutes. Throws `RemoteProblem` for a wrong code; it can then be called again with
-   * another code.
+   * Completes the sign-in within five minutes. Throws `RemoteProblem` for a wrong code; it can then be called again
+   * with another code.
    */
   readonly confirm: (code: string) => Promise<UserSession>
 
@@ -35,7 +35,7 @@ export class SecondFactorRequired extends Error {
   }
 }
 
-/** Logs in with a password. Throws `SecondFactorRequired`, or `RemoteProblem` for a wrong password. */
+/** Signs in with a password. Throws `SecondFactorRequired`, or `RemoteProblem` for a wrong password. */
 export async function signIn({ identityUrl, username, password }: PasswordSignIn): Promise<UserSession> {
   const identity = serviceClient({ baseUrl: identityUrl })
   const answer = await identity.call(auth.login, { body: { username, password } })
@@ -48,7 +48,7 @@ export async function signIn({ identityUrl, username, password }: PasswordSignIn
 
 /** Returns a session for tokens that the identity service issued. Only one session may use a refresh token. */
 export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSession {
-  /** Undefined after logout. */
+  /** Undefined after sign-out. */
   let currentTokens: Tokens | undefined = tokens
   const anonymous = serviceClient({ baseUrl: identityUrl })
   const renewed = renewedToken(async () => {

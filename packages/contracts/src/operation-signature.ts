@@ -5,7 +5,7 @@ export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /**
  * The callers that may use an operation. `anyone`: a token is optional. `signed-in`: any user. `in-person`: a user who
- * logged in directly, not through an API token or an application. `service`: the other service. A list: callers with at
+ * signed in directly, not through an API token or an application. `service`: the other service. A list: callers with at
  * least one of these roles.
  */
 export type OperationGuard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
@@ -39,7 +39,7 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   /** The path below `/api/v1`, with `:name` for parameters. */
   path: Path
   guard: OperationGuard
-  /** True if the caller must also have logged in directly, as for the guard `in-person`. */
+  /** True if the caller must also have signed in directly, as for the guard `in-person`. */
   inPerson?: boolean
   /** A write runs in one transaction and adds a row to the audit log. A read does neither. */
   effect: 'read' | 'write'

@@ -92,7 +92,7 @@ async function readCredential(token: string, verify: TokenVerifier): Promise<Pre
 
 /**
  * Returns the credential that a verified access token contains. Only tokens without a scope act in person; these are
- * issued by login itself and to the console. A console token with a scope was issued by an earlier version to a
+ * issued by the sign-in itself and to the console. A console token with a scope was issued by an earlier version to a
  * registered application with the same id, so it does not act in person.
  */
 export function toPresentedCredential({

@@ -17,7 +17,7 @@ export interface PresentedCredential {
 export interface Caller {
   /** A user in a session, an application acting for itself, or a user's API token. */
   kind: PrincipalState['kind'] | 'nobody'
-  /** True for a user who logged in directly, not through an API token or an application. */
+  /** True for a user who signed in directly, not through an API token or an application. */
   inPerson: boolean
   /** The uid of the user or application. */
   uid: string
@@ -50,7 +50,7 @@ export const anonymousCaller: Caller = {
   session: '',
 }
 
-/** The actor in the audit row of a request without a token, such as a login. Both values are uids. */
+/** The actor in the audit row of a request without a token, such as a sign-in. Both values are uids. */
 export interface AuditActor {
   /** Absent if no user was identified. */
   user?: string

@@ -37,7 +37,7 @@ export interface AuditedWriteOptions<DB> {
    * have changed since the request arrived. So a change of roles waits for running writes, or prevents them.
    */
   assertCallerUnchanged?(trx: Transaction<DB>, caller: Caller): Promise<void>
-  /** Separate connections for searches, so that slow searches do not block logins. */
+  /** Separate connections for searches, so that slow searches do not block sign-ins. */
   searches?: Kysely<DB>
 }
 

@@ -137,7 +137,7 @@ interface ClientCredentials {
 const assertionLifetime = 240
 
 /**
- * Logs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint may be
+ * Signs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint may be
  * on another host, which receives only the assertion.
  */
 async function signInWithPrivateKey(

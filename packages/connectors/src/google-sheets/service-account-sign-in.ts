@@ -10,7 +10,7 @@ const defaultTokenEndpoint = 'https://oauth2.googleapis.com/token'
 /** The lifetime of the JWT assertion in seconds. Google accepts at most 3,600. */
 const assertionLifetime = 3_600
 
-/** The fields of a service account's JSON key file that are needed for login. */
+/** The fields of a service account's JSON key file that are needed for sign-in. */
 interface KeyFile {
   email: string
   key: KeyObject
@@ -19,7 +19,7 @@ interface KeyFile {
 }
 
 /**
- * Logs in as a service account: exchanges a signed JWT assertion for an access token that is valid for one hour.
+ * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for one hour.
  * Returns the authorization header.
  */
 export async function signInAsServiceAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {

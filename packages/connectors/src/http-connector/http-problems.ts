@@ -7,7 +7,7 @@ export interface FailedRequest {
   isRetryable: boolean
   /** Seconds to wait before a retry, from the header Retry-After. */
   retryAfter?: number | undefined
-  /** True if a new login can help, because the session may have expired. */
+  /** True if a new sign-in can help, because the session may have expired. */
   isSignedOut?: boolean
 }
 

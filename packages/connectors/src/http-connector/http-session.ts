@@ -29,8 +29,8 @@ export interface HttpConnection {
   /** Headers that every request gets. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Logs in and returns the headers of the session. Called before the first request, and once more after a 401, because
-   * sessions expire. Requests through the passed `http` have no session headers.
+   * Signs in and returns the headers of the session. Called before the first request, and once more after a 401,
+   * because sessions expire. Requests through the passed `http` have no session headers.
    */
   signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
   /**
@@ -139,7 +139,7 @@ export interface HttpSessionOptions {
 }
 
 export interface OpenHttpSession extends HttpSession {
-  /** Logs out if the session is open. Never throws. */
+  /** Signs out if the session is open. Never throws. */
   signOut(): Promise<void>
 }
 
@@ -163,10 +163,10 @@ interface RequestMode {
 }
 
 const maxRedirects = 5
-/** The time limit of the logout. It is short, because a cancelled run must end within five seconds. */
+/** The time limit of the sign-out. It is short, because a cancelled run must end within five seconds. */
 const signOutTimeoutMs = 2_000
 
-/** Creates a session. The first request logs in. */
+/** Creates a session. The first request signs in. */
 export function openHttpSession(connection: HttpConnection, options: HttpSessionOptions): OpenHttpSession {
   const { signal, retryPolicy, onAlive } = options
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
@@ -221,7 +221,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     }
   }
 
-  /** Sends a request and retries transient failures. If the session has expired, logs in again once. */
+  /** Sends a request and retries transient failures. If the session has expired, signs in again once. */
   async function sendWithRetry<T>(
     path: string,
     request: RequestOptions,
@@ -295,7 +295,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     }
   }
 
-  /** Logs out with its own signal, so that this also works after an abort. */
+  /** Signs out with its own signal, so that this also works after an abort. */
   async function signOut(): Promise<void> {
     const sessionHeaders = await session?.catch(() => undefined)
     if (!sessionHeaders || !connection.signOut) return

@@ -37,7 +37,7 @@ export const odkCentral: HttpSystem<OdkSettings> = {
     return {
       url,
       ignoredSegments: ['v1'],
-      // Logs in for a session, because ODK Central accepts basic authentication only over HTTPS.
+      // Signs in for a session, because ODK Central accepts basic authentication only over HTTPS.
       async signIn(http) {
         const body = { email: username, password }
         const session = await http.getJson('v1/sessions', { method: 'POST', body, isIdempotent: true })

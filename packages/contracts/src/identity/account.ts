@@ -148,7 +148,7 @@ export const OpenSession = defineContract(
       userAgent: Type.String({ maxLength: 500 }),
       /** True if this request belongs to the session. */
       current: Type.Boolean(),
-      /** The names of the applications to which the user logged in. */
+      /** The names of the applications to which the user signed in. */
       applications: Type.Array(SingleLineText, { maxItems: 100 }),
     },
     noUnknownFields,

@@ -52,7 +52,7 @@ export const SessionClient = defineContract(
 
 const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
 
-/** The logged-in user, their client (organisation) and their start page. */
+/** The signed-in user, their client (organisation) and their start page. */
 export const CurrentSession = defineContract(
   'Session',
   Type.Object(

@@ -58,7 +58,7 @@ export const SecondFactorDemand = defineContract(
     {
       secondFactor: Type.Object(
         {
-          /** Proves for five minutes that the password was correct. Valid for one login. */
+          /** Proves for five minutes that the password was correct. Valid for one sign-in. */
           ticket: LoginTicket,
           methods: Type.Array(Type.Enum([...secondFactorMethods]), { maxItems: secondFactorMethods.length }),
         },
@@ -70,7 +70,7 @@ export const SecondFactorDemand = defineContract(
 )
 export type SecondFactorDemand = TypeOf<typeof SecondFactorDemand>
 
-/** The response to a login: tokens or, if the user has a second factor, the request for its code. */
+/** The response to a sign-in: tokens or, if the user has a second factor, the request for its code. */
 export const LoginAnswer = defineContract('LoginAnswer', Type.Union([TokenPair, SecondFactorDemand]))
 export type LoginAnswer = TypeOf<typeof LoginAnswer>
 
@@ -83,7 +83,7 @@ export type LoginCodeBody = TypeOf<typeof LoginCodeBody>
 export const accessTokenAudience = 'sluice'
 
 /**
- * The `client_id` of tokens from the identity service's own login. They have all roles of the user, because no scope
+ * The `client_id` of tokens from the identity service's own sign-in. They have all roles of the user, because no scope
  * restricts them.
  */
 export const firstParty = 'first-party'
@@ -99,7 +99,7 @@ export const cliApplication = 'cli'
 export interface AccessTokenClaims {
   /** The user's uid, or the ssoClientId of an application that acts for itself. */
   sub: string
-  /** The OAuth client to which the token was issued: the first-party login or an application. */
+  /** The OAuth client to which the token was issued: the first-party sign-in or an application. */
   client_id: string
   /** The uid of the client (organisation) for which the principal acts. */
   tenant: string

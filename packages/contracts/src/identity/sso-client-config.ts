@@ -85,7 +85,7 @@ export const SsoClientConfigBody = defineContract(
 
 export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>
 
-/** An application that logs in users of a client (organisation), or acts for itself. */
+/** An application that signs in users of a client (organisation), or acts for itself. */
 export const SsoClientConfig = defineContract(
   'SsoClientConfig',
   Type.Object(
@@ -117,7 +117,7 @@ export const AllowedApplication = defineContract(
       /** The times at which the user first allowed scopes, and last allowed further scopes. */
       allowed: Timestamp,
       lastUpdated: Timestamp,
-      /** The time of the application's last login or token refresh. Absent if no stored session shows it. */
+      /** The time of the application's last sign-in or token refresh. Absent if no stored session shows it. */
       lastUsed: Type.Optional(Timestamp),
     },
     noUnknownFields,

@@ -82,7 +82,7 @@ export const UserBody = defineContract(
 export type UserBody = TypeOf<typeof UserBody>
 
 /**
- * The status of a user. It is INVITATION until they accept the invitation, and again if they lose all login methods.
+ * The status of a user. It is INVITATION until they accept the invitation, and again if they lose all sign-in methods.
  */
 export const UserStatusBody = defineContract(
   'UserStatusBody',
@@ -131,7 +131,7 @@ export const UserListQuery = defineContract(
 export type UserListQuery = TypeOf<typeof UserListQuery>
 
 /**
- * An invited user. The response contains the invitation link if no mail server is configured and the caller logged in
+ * An invited user. The response contains the invitation link if no mail server is configured and the caller signed in
  * directly.
  */
 export const InvitedUser = defineContract(

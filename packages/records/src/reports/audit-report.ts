@@ -49,7 +49,7 @@ interface AuditReader {
   readObjectNames?(uids: string[]): Promise<(uid: string) => string | undefined>
 }
 
-/** SQL for the outcome. For a rejected login, it is the reason. A rejected write leaves no audit row. */
+/** SQL for the outcome. For a rejected sign-in, it is the reason. A rejected write leaves no audit row. */
 const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 /** The maximum number of rows to count, because counting a log of several years takes longer than reading a page. */

@@ -58,7 +58,7 @@ const userLife = {
 }
 
 /**
- * Operations with which administrators change the login methods of other users. An administrator cannot change a user
+ * Operations with which administrators change the sign-in methods of other users. An administrator cannot change a user
  * with roles that the administrator lacks.
  */
 const userAccess = {
@@ -70,7 +70,7 @@ const userAccess = {
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
     ifMatch: true,
-    // The caller must have logged in directly, so that a leaked token cannot weaken the login of a user.
+    // The caller must have signed in directly, so that a leaked token cannot weaken the sign-in of a user.
     inPerson: true,
   }),
   listApiTokens: defineSignature({
